@@ -1,0 +1,47 @@
+#pragma once
+
+// What all primitives have in common: a client, a checked name, and how a request is put together.
+
+#include <holdfast/backend.hpp>
+#include <holdfast/client.hpp>
+#include <holdfast/lease.hpp>
+#include <holdfast/request.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace holdfast {
+
+/// The owner that the blocking face of recursive_mutex uses.
+[[nodiscard]] owner_id this_thread() noexcept;
+
+/// Throws errc::bad_name unless it is 1 to 1024 bytes of UTF-8 without control characters.
+void check_name(std::string_view name);
+
+namespace detail {
+
+class primitive {
+protected:
+    primitive(const client& on, std::string name);
+
+    [[nodiscard]] request wish(mode, const acquire_options&, owner_id = owner_id::nobody) const;
+    [[nodiscard]] lease acquire_or_throw(const request&) const;
+    [[nodiscard]] std::optional<lease> acquire_within_wait(const request&) const;
+
+    client client_;
+    std::shared_ptr<const std::string> name_;
+    holdfast::kind kind_ = kind::plain;
+    std::uint32_t permits_ = 1;
+};
+
+/// What is left until `when` on another clock, never negative; clocks that std::unique_lock uses.
+template <class Clock, class Duration>
+[[nodiscard]] duration until(const std::chrono::time_point<Clock, Duration>& when) {
+    const auto left = when - Clock::now();
+    return left > left.zero() ? std::chrono::duration_cast<duration>(left) : duration::zero();
+}
+
+} // namespace detail
+} // namespace holdfast

@@ -1,0 +1,152 @@
+#include "client/client_state.hpp"
+#include "lease/hold.hpp"
+#include "primitives/checks.hpp"
+
+#include <holdfast/async.hpp>
+
+#include <boost/asio/associated_cancellation_slot.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
+
+#include <memory>
+#include <type_traits>
+
+namespace holdfast::detail {
+namespace {
+
+namespace asio = boost::asio;
+
+/// A user's handler until it is called. Its executor has work until then.
+template <class Signature> class completion;
+template <class T> class completion<void(error_code, T)> {
+public:
+    completion(std::shared_ptr<client_state> state, handler_of<void(error_code, T)> handler)
+        : state_{std::move(state)}, handler_{std::move(handler)} {}
+
+    [[nodiscard]] auto slot() { return asio::get_associated_cancellation_slot(handler_.call); }
+
+    /// On the handler's executor, and never before the initiating call has returned.
+    void call(error_code ec, T value) {
+        auto where = std::move(handler_.where);
+        auto task = [handler = std::move(handler_.call), ec, v = std::move(value)]() mutable {
+            // The slot belongs to the handler's executor: only here may it be touched.
+            if (auto s = asio::get_associated_cancellation_slot(handler); s.is_connected())
+                s.clear();
+            std::move(handler)(ec, std::move(v));
+        };
+        if (where)
+            return asio::post(where, std::move(task));
+        // std::function wants a copyable task; a handler is move-only.
+        auto shared = std::make_shared<decltype(task)>(std::move(task));
+        state_->callbacks().post([shared] { (*shared)(); });
+    }
+
+private:
+    std::shared_ptr<client_state> state_;
+    handler_of<void(error_code, T)> handler_;
+};
+
+/// One asynchronous acquisition. Keeps itself alive while the core knows it.
+template <class Answer>
+class async_acquire final : public acquirer,
+                            public std::enable_shared_from_this<async_acquire<Answer>> {
+public:
+    async_acquire(std::shared_ptr<client_state> state, handler_of<void(error_code, Answer)> handler)
+        : state_{std::move(state)}, done_{state_, std::move(handler)} {}
+
+    void start(request wanted) {
+        what = std::move(wanted);
+        self_ = this->shared_from_this();
+        if (auto slot = done_.slot(); slot.is_connected())
+            slot.assign([weak = this->weak_from_this()](asio::cancellation_type how) {
+                if (const auto op = weak.lock(); op && how != asio::cancellation_type::none)
+                    op->state_->cancel(*op, asio::error::operation_aborted);
+            });
+        if (const char* wrong = what_is_wrong_with(what.options))
+            return told(errc::bad_option, wrong, nullptr);
+        if (state_->forked())
+            return told(errc::unsupported, {}, nullptr);
+        state_->start_acquire(*this, patience::none);
+    }
+
+    void told(error_code ec, std::string, std::shared_ptr<hold> granted) override {
+        const auto alive = std::move(self_);
+        Answer answer{};
+        if (granted)
+            answer = hold::make_lease(std::move(granted));
+        else if constexpr (std::is_same_v<Answer, lease>)
+            ec = ec ? ec : make_error_code(errc::timed_out); // asked once, and contended
+        else if (ec == errc::timed_out)
+            ec = {};
+        if (ec == errc::cancelled)
+            ec = asio::error::operation_aborted;
+        done_.call(ec, std::move(answer));
+    }
+
+private:
+    std::shared_ptr<client_state> state_;
+    completion<void(error_code, Answer)> done_;
+    std::shared_ptr<async_acquire> self_;
+};
+
+class async_release final : public releaser {
+public:
+    async_release(std::shared_ptr<client_state> state, handler_of<release_signature> handler)
+        : done_{std::move(state), std::move(handler)} {}
+    void told(release_result how) override {
+        const std::unique_ptr<async_release> self{this};
+        done_.call({}, how);
+    }
+
+private:
+    completion<release_signature> done_;
+};
+
+// Turns result<T> into (error_code, T) for a handler.
+template <class T> auto answer_to(const client& on, handler_of<void(error_code, T)> handler) {
+    auto done =
+        std::make_shared<completion<void(error_code, T)>>(access::of(on), std::move(handler));
+    return [done](result<T> answer) {
+        if (answer.has_error())
+            done->call(answer.error(), T{});
+        else
+            done->call({}, std::move(answer).value());
+    };
+}
+
+} // namespace
+
+void begin_acquire(const client& on, request wanted, handler_of<acquire_signature> handler) {
+    std::make_shared<async_acquire<lease>>(access::of(on), std::move(handler))
+        ->start(std::move(wanted));
+}
+
+void begin_acquire(const client& on, request wanted, handler_of<try_acquire_signature> handler) {
+    std::make_shared<async_acquire<std::optional<lease>>>(access::of(on), std::move(handler))
+        ->start(std::move(wanted));
+}
+
+void begin_release(lease what, handler_of<release_signature> handler) {
+    const auto h = hold::take(what);
+    if (!h)
+        throw_error(errc::not_held);
+    const auto state = std::static_pointer_cast<client_state>(h->home);
+    auto op = std::make_unique<async_release>(state, std::move(handler));
+    if (state->forked())
+        return op.release()->told(release_result::lost);
+    state->start_release(h, op.release(), patience::none);
+}
+
+void begin_inspect(const client& on, std::string pattern, handler_of<inspect_signature> handler) {
+    access::of(on)->start_inspect(
+        pattern, patience::none, answer_to<std::vector<lock_info>>(on, std::move(handler)));
+}
+
+void begin_force_release(const client& on,
+                         std::string name,
+                         handler_of<force_release_signature> handler) {
+    access::of(on)->start_force_release(
+        name, patience::none, answer_to<std::size_t>(on, std::move(handler)));
+}
+
+} // namespace holdfast::detail

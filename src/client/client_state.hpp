@@ -1,0 +1,146 @@
+#pragma once
+
+// What a client is: one backend, one core behind one mutex, one event loop and one callback lane.
+//
+//   caller ──▶ decide (mutex held: the core turns an event into actions)
+//                 │
+//                 ▼ mutex released
+//              perform (engine calls, answers, callbacks) ──▶ backend ──▶ answers ──▶ decide …
+//
+// Invariant: the mutex is never held across I/O or a callback.
+
+#include "client/core.hpp"
+#include "runtime/deadman.hpp"
+#include "runtime/lane.hpp"
+#include "runtime/loop.hpp"
+#include "runtime/random.hpp"
+
+#include <holdfast/backend.hpp>
+#include <holdfast/client.hpp>
+#include <holdfast/observer.hpp>
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace holdfast::detail {
+
+/// How long the thread that performs actions may be kept by an engine whose calls block.
+enum class patience : std::uint8_t {
+    full,   ///< a caller who waits for the answer anyway, or the loop
+    short_, ///< unlock(): try now, leave the rest to the loop
+    none,   ///< an asynchronous caller: the loop does it
+};
+
+/// A caller of an operation, told once, from any thread, with no lock held.
+struct acquirer : wish {
+    virtual void told(error_code, std::string detail, std::shared_ptr<hold>) = 0;
+
+protected:
+    ~acquirer() = default;
+};
+struct releaser : goodbye {
+    virtual void told(release_result) = 0;
+
+protected:
+    ~releaser() = default;
+};
+
+class client_state final : public backend_events {
+public:
+    [[nodiscard]] static std::shared_ptr<client_state> make(std::unique_ptr<backend>,
+                                                            client_options);
+    ~client_state();
+    client_state(const client_state&) = delete;
+    client_state& operator=(const client_state&) = delete;
+
+    void start_acquire(acquirer&, patience);
+    void cancel(acquirer&, error_code why);
+    void start_release(const std::shared_ptr<hold>&, releaser*, patience);
+    void start_inspect(const std::string& pattern,
+                       patience,
+                       std::function<void(result<std::vector<lock_info>>)>);
+    void start_force_release(const std::string& name,
+                             patience,
+                             std::function<void(result<std::size_t>)>);
+    [[nodiscard]] std::vector<finding> examine();
+    void close(duration at_most);
+
+    [[nodiscard]] const capabilities& able() const noexcept { return backend_->able(); }
+    [[nodiscard]] lane& callbacks() noexcept { return lane_; }
+    [[nodiscard]] bool is_own_thread() const { return loop_.is_this_thread(); }
+
+    /// Throws unless this process is the one that made the client.
+    void check_not_forked() const;
+    [[nodiscard]] bool forked() const noexcept;
+
+    // backend_events
+    void attempted(ticket, attempt_answer) override;
+    void withdrawn(ticket, applied) override;
+    void released(ticket, release_result) override;
+    void renewed(ticket, std::span<const renewal_answer>) override;
+    void inspected(ticket, result<std::vector<lock_info>>) override;
+    void forced(ticket, result<std::size_t>) override;
+    void woken(const nonce&) override;
+    void granted(const nonce&, const grant&) override;
+    void bond_lost(bond_id) override;
+    void wanted(const nonce&) override;
+    void link(link_state, std::string_view detail) override;
+    void notice(std::string_view sentence) override;
+
+private:
+    client_state(std::unique_ptr<backend>, client_options);
+    void begin();
+
+    /// Lets the core decide under the mutex, then performs what it wants.
+    template <class F> void decide(patience, F);
+    void after_deciding();
+    void perform(actions&, patience);
+    void perform_one(action&, patience);
+    void ask_engine(patience, call&, std::function<void(const call&)>);
+    void tell(const tell_observer&);
+    [[nodiscard]] call operator_call();
+
+    template <class T> struct operators_wish {
+        std::map<ticket, std::function<void(result<T>)>> waiting;
+    };
+    template <class T> void answer_operator(operators_wish<T>&, ticket, result<T>);
+
+    const std::uint64_t generation_;
+    std::weak_ptr<client_state> self_;
+    std::unique_ptr<backend> backend_;
+    const std::shared_ptr<holdfast::observer> observer_;
+    kernel_random chance_;
+
+    std::mutex guard_;
+    core core_;
+    instant timer_ = never;
+    deadman deadman_;
+    bool closing_ = false;
+    std::atomic<bool> closed_{false};
+    std::condition_variable settled_;
+    std::uint64_t operator_calls_ = 0;
+    operators_wish<std::vector<lock_info>> inspections_;
+    operators_wish<std::size_t> forcings_;
+
+    lane lane_;
+    loop loop_;
+};
+
+/// The inside of the public handle, for the primitives.
+struct access {
+    [[nodiscard]] static const std::shared_ptr<client_state>& of(const client& c) noexcept {
+        return c.state_;
+    }
+    [[nodiscard]] static client_state& home(const hold& h) noexcept {
+        return *static_cast<client_state*>(h.home.get());
+    }
+};
+
+} // namespace holdfast::detail

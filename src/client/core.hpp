@@ -1,0 +1,154 @@
+#pragma once
+
+// The core of a client: events in, actions out. It owns the turnstiles, the keeper and the releases
+// on their way; it does no I/O, reads no clock and takes no lock. The client drives it with the real
+// world, tests/simulation with a seed: the same object file.
+
+#include "lease/actions.hpp"
+#include "lease/agenda.hpp"
+#include "lease/keeper.hpp"
+#include "runtime/random.hpp"
+#include "waiting/turnstile.hpp"
+
+#include <holdfast/backend.hpp>
+
+#include <cstdint>
+#include <cstring>
+#include <list>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace holdfast::detail {
+
+struct core_settings {
+    capabilities able;
+    std::shared_ptr<const party> by = std::make_shared<party>();
+    std::uint64_t generation = 0; // of this process, as fork_generation() counts
+    bool observed = false;        // somebody listens: say what happens
+};
+
+class core {
+public:
+    core(core_settings, random_source&);
+    ~core();
+    core(const core&) = delete;
+    core& operator=(const core&) = delete;
+
+    // What callers want.
+    void acquire(wish&, instant now, actions&);
+    void cancel(wish&, error_code why, instant now, actions&);
+    void release(const std::shared_ptr<hold>&, goodbye*, instant now, actions&);
+    void close(instant now, actions&); // ends all that is ours; what comes after is refused
+
+    // What the engine says.
+    void attempted(ticket, const attempt_answer&, instant now, actions&);
+    void withdrawn(ticket, applied certainty, instant now, actions&);
+    void released(ticket, release_result, instant now, actions&);
+    void renewed(std::span<const renewal_answer>, instant now, actions&);
+    void woken(const nonce&, instant now, actions&);
+    void granted(const nonce&, const grant&, instant now, actions&);
+    void bond_lost(bond_id, instant now, actions&);
+    void wanted(const nonce&);
+
+    // What time it is.
+    void on_time(instant now, actions&);
+    [[nodiscard]] instant next_due() const noexcept { return agenda_.next(); }
+
+    /// The earliest deadline of those who would rather die than outlive it.
+    [[nodiscard]] instant deadly_deadline() const noexcept;
+
+    /// How many releases and withdrawals the engine has not settled yet.
+    [[nodiscard]] std::size_t unsettled() const noexcept;
+
+private:
+    /// A release until the engine has settled it, or the lease has ended by itself.
+    struct parting : agenda_item {
+        parting(std::shared_ptr<const claim> c, const grant& g)
+            : agenda_item{kind::parting}, what{std::move(c)}, given{g} {}
+        std::shared_ptr<const claim> what;
+        grant given;
+        goodbye* waits = nullptr;
+        instant gone_at{};
+        back_off pause;
+        std::list<parting>::iterator self;
+    };
+
+    struct nonce_hash {
+        std::size_t operator()(const nonce& n) const noexcept {
+            std::size_t h;
+            std::memcpy(&h, n.bytes.data(), sizeof h); // it is random already
+            return h;
+        }
+    };
+    struct name_hash {
+        using is_transparent = void;
+        std::size_t operator()(std::string_view s) const noexcept {
+            return std::hash<std::string_view>{}(s);
+        }
+    };
+    using queues_of_name = std::vector<std::unique_ptr<turnstile>>;
+
+    // Asking.
+    bool refuse_if_impossible(wish&, actions&);
+    bool enter_again(wish&, shape&, queues_of_name&, instant now, actions&);
+    [[nodiscard]] std::shared_ptr<hold> held_by(owner_id, mode, const queues_of_name&, instant now) const;
+    turnstile& queue_for(const std::shared_ptr<const std::string>& name, const shape&, queues_of_name&);
+    [[nodiscard]] bool contended_here(const turnstile&) const noexcept;
+    void close_to_readers(const queues_of_name&) noexcept;
+    void answer(wish&, error_code, std::string detail, actions&);
+    void unqueue(wish&) noexcept;
+    void give_up(wish&, instant now, actions&);
+
+    // Talking.
+    void settle(turnstile&, instant now, actions&);
+    void begin_talk(turnstile&, instant now, actions&);
+    void attempt(talk&, instant now, actions&);
+    void begin_again(talk&, instant now);
+    void got(talk&, const grant&, instant now, actions&);
+    void refused(talk&, const contended&, instant now, actions&);
+    void failed(talk&, const failure&, instant now, actions&);
+    void leave(talk&, instant now, actions&);
+    void withdraw(talk&, instant now, actions&);
+    void end_talk(talk&);
+    void answer_those_who_ask_once(talk&, error_code, const std::string& detail, actions&);
+    [[nodiscard]] static bool wanted_by_somebody(const talk&) noexcept;
+
+    // Holding.
+    void serve(engine_grant&, wish* whose, instant now, actions&);
+    void hand(engine_grant&, wish&, instant now, actions&);
+    void part(engine_grant&, goodbye*, instant now, actions&);
+    void send_release(parting&, instant now, actions&);
+    void end_grant(engine_grant&);
+    void end_hold(hold&, ending) noexcept;
+    void lose_bond(bond&, instant now, actions&);
+    void lose_hold(hold&, instant now, actions&);
+    void stop_those_due(bond&, instant now, actions&);
+
+    // Time.
+    void limit_due(hold&, instant now, actions&);
+    void talk_due(talk&, instant now, actions&);
+    void parting_due(parting&, instant now, actions&);
+
+    [[nodiscard]] ticket next_ticket() noexcept { return ticket{++tickets_}; }
+    void note(actions&, event::kind, const std::shared_ptr<const std::string>& name, fence = {}, std::string detail = {}) const;
+
+    const core_settings settings_;
+    random_source& chance_;
+    agenda agenda_;
+    keeper keeper_{agenda_, chance_};
+    bool closed_ = false;
+    std::uint64_t tickets_ = 0;
+
+    std::unordered_map<std::string, queues_of_name, name_hash, std::equal_to<>> names_;
+    std::unordered_map<nonce, talk*, nonce_hash> talks_;
+    std::unordered_map<nonce, engine_grant*, nonce_hash> grants_;
+    std::unordered_map<ticket, talk*> asked_;       // attempts and withdrawals on their way
+    std::unordered_map<ticket, parting*> parting_asked_;
+    std::list<parting> partings_;
+    std::vector<hold*> deadly_;
+};
+
+} // namespace holdfast::detail

@@ -1,0 +1,69 @@
+#include "client/engine_entry.hpp"
+
+#include <holdfast/client.hpp>
+#include <holdfast/error.hpp>
+
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+// One weak reference for each engine that exists; null where its library is not linked.
+#define HOLDFAST_ENGINE(engine, scheme)                                                            \
+    extern "C" __attribute__((weak)) const holdfast::detail::engine_entry holdfast_engine_##engine;
+#include "engines.inc"
+#undef HOLDFAST_ENGINE
+
+namespace holdfast {
+namespace {
+
+struct known_engine {
+    const char* scheme;
+    const char* library;
+    const detail::engine_entry* entry;
+};
+
+constexpr known_engine engines[] = {
+#define HOLDFAST_ENGINE(engine, scheme) {scheme, "holdfast::" #engine, &holdfast_engine_##engine},
+#include "engines.inc"
+#undef HOLDFAST_ENGINE
+};
+
+[[nodiscard]] std::string known_schemes() {
+    std::string list;
+    for (const auto& e : engines)
+        if (e.entry != nullptr)
+            list.append(list.empty() ? "" : ", ").append(e.scheme).append(":");
+    return list;
+}
+
+} // namespace
+
+std::string default_url() {
+    const char* given = std::getenv("HOLDFAST_URL");
+    return given != nullptr && *given != '\0' ? given : "sqlite:";
+}
+
+// A URL may carry a password: messages name its scheme only.
+client open(std::string_view url, client_options options) {
+    const std::string whole = url.empty() ? default_url() : std::string{url};
+    const auto colon = whole.find(':');
+    if (colon == std::string::npos || colon == 0)
+        throw_error(errc::bad_option, "a URL begins with its scheme, one of " + known_schemes());
+    const std::string_view scheme = std::string_view{whole}.substr(0, colon);
+    for (const auto& e : engines) {
+        if (scheme != e.scheme)
+            continue;
+        if (e.entry == nullptr)
+            throw_error(errc::unsupported,
+                        "this program was not linked with " + std::string{e.library} + ", which " +
+                            e.scheme + ": needs");
+        auto engine = (*e.entry)(
+            {scheme, std::string_view{whole}.substr(colon + 1), options.children_keep_locks});
+        return client{std::move(engine), std::move(options)};
+    }
+    throw_error(errc::bad_option,
+                "unknown URL scheme '" + std::string{scheme.substr(0, 32)} + "'; known are " +
+                    known_schemes());
+}
+
+} // namespace holdfast

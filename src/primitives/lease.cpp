@@ -1,0 +1,95 @@
+#include "client/client_state.hpp"
+#include "lease/hold.hpp"
+#include "runtime/assert.hpp"
+#include "runtime/fork.hpp"
+#include "runtime/parker.hpp"
+
+#include <holdfast/lease.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast {
+namespace {
+
+[[nodiscard]] bool ours(const detail::hold& h) noexcept {
+    return h.generation == detail::fork_generation();
+}
+
+struct blocking_release final : detail::releaser {
+    void told(release_result how) override {
+        result = how;
+        answered.open();
+    }
+    release_result result = release_result::unknown;
+    detail::parker answered;
+};
+
+} // namespace
+
+lease& lease::operator=(lease&& other) noexcept {
+    if (this != &other) {
+        drop();
+        hold_ = std::move(other.hold_);
+    }
+    return *this;
+}
+
+lease::~lease() { drop(); }
+
+void lease::drop() noexcept {
+    if (!hold_)
+        return;
+    const auto h = std::move(hold_);
+    const auto home = h->home; // keeps the client until the release is on its way
+    if (ours(*h))
+        detail::access::home(*h).start_release(h, nullptr, detail::patience::short_);
+}
+
+bool lease::held() const noexcept {
+    return hold_ && ours(*hold_) && hold_->held_at(boot_clock::now());
+}
+
+bool lease::lost() const noexcept {
+    return hold_ && (!ours(*hold_) || hold_->lost_at(boot_clock::now()));
+}
+
+instant lease::deadline() const noexcept { return hold_ ? hold_->deadline() : instant{}; }
+
+duration lease::remaining() const noexcept {
+    if (!held())
+        return duration::zero();
+    return std::max(hold_->deadline() - boot_clock::now(), duration::zero());
+}
+
+fence lease::fence() const noexcept { return hold_ ? hold_->fence : holdfast::fence{}; }
+
+const std::string& lease::name() const noexcept {
+    HOLDFAST_ASSERT(hold_ != nullptr, "an empty lease has no name");
+    return *hold_->name;
+}
+
+std::stop_token lease::stop_token() const { return hold_ ? hold_->token() : std::stop_token{}; }
+
+void lease::on_lost(std::function<void()> listener) {
+    HOLDFAST_ASSERT(hold_ != nullptr, "an empty lease cannot be lost");
+    // Through the lane even if it is lost already: a listener never runs inside the caller.
+    const auto h = hold_;
+    if (!h->call_when_lost(listener))
+        detail::access::home(*h).callbacks().post(std::move(listener));
+}
+
+release_result lease::release() {
+    if (!hold_)
+        throw_error(errc::not_held);
+    const auto h = std::move(hold_);
+    const auto home = h->home;
+    if (!ours(*h))
+        return release_result::lost;
+    blocking_release answer;
+    detail::access::home(*h).start_release(h, &answer, detail::patience::full);
+    answer.answered.wait();
+    return answer.result;
+}
+
+} // namespace holdfast

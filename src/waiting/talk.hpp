@@ -1,0 +1,75 @@
+#pragma once
+
+// One acquire conversation with the engine: one claim, one nonce, one request at a time.
+//
+//               ┌── contended ──▶ WAITING ── woken, or time to ask again ──┐
+//               │                    │ granted (pushed)                    │
+//   begin ─▶ ATTEMPTING ◀────────────┼─────────────────────────────────────┤
+//               │  │ unknown, away ──┼──▶ PAUSING ── back-off over ────────┘  same nonce
+//        granted│  │                 │
+//               ▼  │ nobody wants it any more (time-out, cancel)
+//            (grant)└──────────────▶ WITHDRAWING ── done, or T + D has passed ──▶ gone
+//
+// While a request is on its way nothing else is sent: what it did is known, or known to be unknown,
+// before the next step. After giving up we are not the holder, whatever the engine believes.
+
+#include "lease/keeper.hpp"
+#include "lease/validity.hpp"
+#include "runtime/random.hpp"
+#include "waiting/wish.hpp"
+
+#include <holdfast/backend.hpp>
+
+#include <list>
+#include <memory>
+
+namespace holdfast::detail {
+
+class turnstile;
+
+/// Pauses between tries that failed: doubling from 10 ms to 1 s, each shortened by up to a half.
+class back_off {
+public:
+    [[nodiscard]] duration next(random_source& chance) {
+        const auto pause = gap_;
+        gap_ = std::min<duration>(gap_ * 2, std::chrono::seconds{1});
+        const auto half = static_cast<std::uint64_t>(pause.count() / 2);
+        return pause - duration{static_cast<duration::rep>(chance.next() % (half + 1))};
+    }
+    void reset() { gap_ = first; }
+
+private:
+    static constexpr duration first = std::chrono::milliseconds{10};
+    duration gap_ = first;
+};
+
+struct talk : agenda_item {
+    enum class state : std::uint8_t { attempting, waiting, pausing, withdrawing };
+
+    talk(turnstile& t, std::shared_ptr<const claim> c)
+        : agenda_item{kind::talk}, at{t}, what{std::move(c)} {}
+
+    turnstile& at;
+    std::shared_ptr<const claim> what;
+    state now = state::pausing;
+    bool on_its_way = false;       // a request of ours has not been answered
+    bool unwanted = false;         // withdraw as soon as nothing is on its way
+    bool served = false;           // its grant was pushed while a request was still on its way
+    bool woken = false;            // a hint came while a request was on its way
+    bool may_be_applied = false;   // the engine may know of us: a place, or a grant unheard of
+    instant last_attempt{};
+    joining joined = joining::none; // whether the last attempt asked for a place
+    std::list<talk>::iterator self;
+    wish* for_wish = nullptr;      // fair order: whose place this is
+    bool heard = false;            // the last word of the engine was "contended"
+    failure last_failure;          // else why it did not work, if it said so
+    back_off pause;
+    struct place : on_bond {
+        place() : on_bond{on_bond::kind::place} {}
+        talk* of = nullptr;
+    } queued; // lives on a bond only if the engine said that the place must be renewed
+
+    [[nodiscard]] bool leaving() const noexcept { return unwanted || now == state::withdrawing; }
+};
+
+} // namespace holdfast::detail

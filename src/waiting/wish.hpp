@@ -1,0 +1,37 @@
+#pragma once
+
+// One caller's wish, from asking to answer. Made by whoever drives the core, on its stack or heap;
+// the core links it while it waits and never touches it after the answer was given out.
+
+#include "lease/agenda.hpp"
+
+#include <holdfast/request.hpp>
+
+#include <boost/intrusive/list.hpp>
+
+namespace holdfast::detail {
+
+class turnstile;
+struct talk;
+
+struct wish : agenda_item, boost::intrusive::list_base_hook<> {
+    wish() : agenda_item{kind::wish} {}
+
+    request what;
+    turnstile* queued_at = nullptr; // null before and after it waits
+    talk* own = nullptr;            // fair order: the talk that stands in the engine's queue for it
+    instant give_up = never;        // never for one that asks just once: the first answer decides
+
+    [[nodiscard]] bool asks_once() const noexcept { return what.options.wait <= duration::zero(); }
+
+protected:
+    ~wish() = default;
+};
+
+/// Somebody who waits for the answer to a release.
+struct goodbye {
+protected:
+    ~goodbye() = default;
+};
+
+} // namespace holdfast::detail
