@@ -148,6 +148,7 @@ public:
     virtual void woken(const nonce&) = 0;                 ///< a hint: attempt this claim again now
     virtual void granted(const nonce&, const grant&) = 0; ///< a queued claim has become a grant
     virtual void bond_lost(bond_id) = 0;                  ///< everything it kept alive is gone
+    virtual void grant_lost(const nonce&) {} ///< this one grant is gone; its bond may live on
     virtual void wanted(const nonce&) = 0; ///< somebody else asks for what this grant holds
     virtual void link(link_state, std::string_view detail) = 0;
     virtual void notice(std::string_view sentence) = 0; ///< something an operator should read

@@ -119,7 +119,7 @@ template <class F> void client_state::decide(patience how, F f) {
 
 // Under the mutex: the timers follow what was decided, before anybody is told.
 void client_state::after_deciding() {
-    deadman_.kill_at(core_.deadly_deadline());
+    HOLDFAST_ASSERT(deadman_.kill_at(core_.deadly_deadline()), "the kernel gave no dead-man timer");
     if (const auto due = core_.next_due(); due < timer_) {
         timer_ = due;
         loop_.wake_at(due);
@@ -290,6 +290,9 @@ void client_state::granted(const nonce& whose, const grant& given) {
 }
 void client_state::bond_lost(bond_id bond) {
     decide(patience::full, [&](instant now, actions& out) { core_.bond_lost(bond, now, out); });
+}
+void client_state::grant_lost(const nonce& whose) {
+    decide(patience::full, [&](instant now, actions& out) { core_.grant_lost(whose, now, out); });
 }
 void client_state::wanted(const nonce& whose) {
     decide(patience::full, [&](instant, actions&) { core_.wanted(whose); });

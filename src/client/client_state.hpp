@@ -90,6 +90,7 @@ public:
     void woken(const nonce&) override;
     void granted(const nonce&, const grant&) override;
     void bond_lost(bond_id) override;
+    void grant_lost(const nonce&) override;
     void wanted(const nonce&) override;
     void link(link_state, std::string_view detail) override;
     void notice(std::string_view sentence) override;

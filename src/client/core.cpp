@@ -611,6 +611,27 @@ void core::bond_lost(bond_id id, instant now, actions& out) {
         lose_bond(*b, now, out);
 }
 
+// An operator, or the engine, took this one grant; its bond may carry others.
+void core::grant_lost(const nonce& whose, instant now, actions& out) {
+    const auto found = grants_.find(whose);
+    if (found == grants_.end())
+        return;
+    engine_grant& g = *found->second;
+    turnstile& t = g.at;
+    lose_users(g, out);
+    end_grant(g);
+    settle(t, now, out);
+}
+
+void core::lose_users(engine_grant& g, actions& out) {
+    while (!g.users.empty()) {
+        const auto h = g.users.back();
+        end_hold(*h, ending::lost);
+        note(out, event::kind::lost, h->name, h->fence);
+        out.emplace_back(tell_lost{h});
+    }
+}
+
 void core::wanted(const nonce& whose) {
     if (const auto found = grants_.find(whose); found != grants_.end())
         found->second->wanted = true;
@@ -634,12 +655,7 @@ void core::lose_bond(bond& b, instant now, actions& out) {
         auto& g = static_cast<engine_grant&>(what);
         if (std::find(touched.begin(), touched.end(), &g.at) == touched.end())
             touched.push_back(&g.at);
-        while (!g.users.empty()) {
-            const auto h = g.users.back();
-            end_hold(*h, ending::lost);
-            note(out, event::kind::lost, h->name, h->fence);
-            out.emplace_back(tell_lost{h});
-        }
+        lose_users(g, out);
         grants_.erase(g.given.nonce);
         b.living.pop_front();
         what.by = nullptr;

@@ -51,6 +51,7 @@ public:
     void woken(const nonce&, instant now, actions&);
     void granted(const nonce&, const grant&, instant now, actions&);
     void bond_lost(bond_id, instant now, actions&);
+    void grant_lost(const nonce&, instant now, actions&);
     void wanted(const nonce&);
 
     // What time it is.
@@ -123,6 +124,7 @@ private:
     void send_release(parting&, instant now, actions&);
     void end_grant(engine_grant&);
     void end_hold(hold&, ending) noexcept;
+    void lose_users(engine_grant&, actions&);
     void lose_bond(bond&, instant now, actions&);
     void lose_hold(hold&, instant now, actions&);
     void stop_those_due(bond&, instant now, actions&);

@@ -37,6 +37,7 @@ struct inbox {
     std::mutex guard;
     std::vector<grant> grants;
     std::vector<nonce> wanted;
+    std::vector<nonce> lost;
 
     template <class T> void drop(std::vector<T>& into, const T& what) {
         {
@@ -168,6 +169,8 @@ public:
         const std::lock_guard guard{guard_};
         auto& l = locks_[name];
         const auto count = l.holders.size();
+        for (const auto& h : l.holders)
+            h.whose->drop(h.whose->lost, h.what->nonce);
         l.holders.clear();
         serve(l, c.asked);
         forget_if_idle(name);
@@ -314,13 +317,17 @@ public:
     void on_readable() override {
         std::vector<grant> grants;
         std::vector<nonce> wanted;
+        std::vector<nonce> lost;
         {
             const std::lock_guard guard{inbox_->guard};
             eventfd_t count = 0;
             ::eventfd_read(inbox_->ready, &count);
             grants.swap(inbox_->grants);
             wanted.swap(inbox_->wanted);
+            lost.swap(inbox_->lost);
         }
+        for (const auto& n : lost)
+            events_->grant_lost(n);
         for (const auto& n : wanted)
             events_->wanted(n);
         for (const auto& g : grants)

@@ -1,0 +1,149 @@
+#pragma once
+
+// What is in the file, what is said to it, and the decisions that need neither file nor clock.
+//
+//   process ──1:n── bond ──1:n── holder   (name, nonce)   who holds
+//        │                 └─1:n── waiter (name, seq)     who waits, in order
+//        └── <path>.d/<id>.live, <id>.wake                whether it lives; how to wake it
+//   meta: the clock domain, the next fence, and up to where fences are reserved on disk
+//
+// Invariants, true after each transaction:
+//   · a holder whose bond is not there holds nothing; its row is rubbish;
+//   · the holders of a name go together: one exclusive (and readers within it), or readers, or permits;
+//   · the first waiter that can be served has been: nobody waits for a free name, unless frozen;
+//   · every fence handed out is below meta.fence_end, and meta.fence_end is on the disk.
+
+#include <holdfast/backend.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace holdfast::sqlite {
+
+// -------------------------------------------------------------------------------- what is in it
+
+inline constexpr std::int32_t application_id = 0x686f6c64; // "hold", at byte 68 of the file
+inline constexpr std::int64_t schema_version = 1;          // PRAGMA user_version
+inline constexpr std::int64_t reserved_passes = 64;        // fences that come along with each grant
+inline constexpr std::int64_t fence_block = 1 << 24;       // fences reserved by one synced write
+
+/// Everything a new file needs, but for the row of `meta`.
+extern const char* const schema;
+
+/// A client that opened the file. Drawn at random, never used again.
+enum class process_id : std::int64_t {};
+
+struct bond_row {
+    duration ttl{};
+    duration lock_delay{};
+    instant expires_at{};
+    bool automatic = true; ///< shared by all grants of its process with this ttl; else of one grant
+};
+
+struct holder_row {
+    holdfast::nonce nonce;
+    process_id process{};
+    bond_id bond{};
+    holdfast::mode mode = mode::exclusive;
+    holdfast::fence fence;
+    std::uint32_t reserved = 0;
+    instant granted_at{};
+    std::optional<bond_row> kept_by; ///< nothing: the row is rubbish
+    bool children_keep_locks = false;
+};
+
+struct waiter_row {
+    std::int64_t seq = 0;
+    holdfast::nonce nonce;
+    process_id process{};
+    bond_id bond{};
+    holdfast::mode mode = mode::exclusive;
+    std::uint32_t permits = 1;
+    std::optional<bond_row> kept_by;
+};
+
+// ------------------------------------------------------------------------------ what is said to it
+
+enum class query : std::uint8_t {
+    begin,
+    commit,
+
+    fence_take,    ///< how many → the first of them; no row: reserve more first
+    fence_last,    ///< → the last one handed out
+    fence_reserve, ///< block size
+
+    holders_of,     ///< name → holder_row
+    holder_add,     ///< name, nonce, process, bond, mode, fence, reserved, granted_at
+    holder_remove,  ///< name, nonce → bond
+    holder_rebind,  ///< bond, name, nonce
+    holders_of_bond_remove, ///< process, bond → name
+
+    waiters_of,    ///< name → waiter_row, in order
+    waiter_after,  ///< name, seq → process, nonce
+    waiter_add,    ///< name, nonce, process, bond, mode, permits, since
+    waiter_remove, ///< name, nonce → seq, bond
+    waiter_rebind, ///< bond, name, seq
+
+    bond_find,    ///< process, bond → ttl, lock_delay, expires_at
+    bond_add,     ///< process, bond, ttl, lock_delay, expires_at, automatic; none if we are unknown
+    bond_prolong, ///< now, process, bond → ttl, lock_delay, expires_at
+    bond_remove,  ///< process, bond
+
+    process_add,        ///< id, host, pid, purpose, children_keep_locks
+    process_find,       ///< id → host, pid, purpose
+    process_remove,     ///< id
+    processes,          ///< → id
+    bonds_left,         ///< process → how many
+    bonds_of_dead_cut,  ///< now, process: their lock delay begins now
+    bonds_over_remove,  ///< process, now
+    process_is_dead,    ///< id: its children no longer keep anything
+    holders_over_remove, ///< process → name, of those whose bond is gone
+    waiters_of_process_remove, ///< process → name, seq
+
+    domain, ///< → the clock domain the times in this file belong to
+
+    all_holders, ///< → name, holder_row …, host, pid, purpose
+    all_waiters, ///< → name, mode, since, host, pid, purpose, process
+    last_        // not a query
+};
+inline constexpr std::size_t query_count = static_cast<std::size_t>(query::last_);
+
+[[nodiscard]] std::string_view text_of(query) noexcept;
+
+// -------------------------------------------------------------------------------- the decisions
+
+/// Whether a process lives, as far as the kernel tells.
+enum class liveness : std::uint8_t { alive, dead, unknown };
+
+/// Those who hold one name, as far as it matters to the next.
+class crowd {
+public:
+    void add(mode, const nonce&) noexcept;
+    [[nodiscard]] bool admits(mode, std::uint32_t permits, const nonce* within = nullptr) const noexcept;
+    [[nodiscard]] std::size_t size() const noexcept { return exclusive_ + shared_ + permits_; }
+
+private:
+    std::size_t exclusive_ = 0, shared_ = 0, permits_ = 0;
+    nonce writer_; // the exclusive one
+};
+
+/// Adds without running over the end of time.
+[[nodiscard]] instant after(instant, duration) noexcept;
+
+/// When a lease that is not renewed stops keeping others out.
+[[nodiscard]] instant free_at(const bond_row&) noexcept;
+
+/// Whether time alone has ended this holder. A process whose children keep its locks has to be dead.
+[[nodiscard]] bool is_over(const holder_row&, liveness, instant now) noexcept;
+
+/// Whether this waiter is so late with asking again that it is passed over: frozen, or worse.
+[[nodiscard]] bool is_frozen(const waiter_row&, instant now) noexcept;
+
+/// Whether a bond is renewed along the way: when a third of its life has gone.
+[[nodiscard]] bool is_due(const bond_row&, instant now) noexcept;
+
+/// What the core may believe: the engine counts from expires_at - ttl, on the clock we share.
+[[nodiscard]] bond_terms terms_of(bond_id, const bond_row&) noexcept;
+
+} // namespace holdfast::sqlite

@@ -1,0 +1,41 @@
+#pragma once
+
+// One at a time, but not beyond one's own time: whoever gets no turn answers "unavailable" in time.
+// (std::timed_mutex would do, if ThreadSanitizer of GCC 12 knew what it waits with.)
+
+#include <holdfast/clock.hpp>
+
+#include <condition_variable>
+#include <mutex>
+
+namespace holdfast::sqlite {
+
+class turnstile_of_one {
+public:
+    [[nodiscard]] bool enter(instant by) {
+        std::unique_lock lock{mutex_};
+        while (taken_) {
+            const auto left = by - boot_clock::now();
+            if (left <= duration::zero())
+                return false;
+            left_.wait_for(lock, left);
+        }
+        taken_ = true;
+        return true;
+    }
+
+    void leave() {
+        {
+            const std::lock_guard lock{mutex_};
+            taken_ = false;
+        }
+        left_.notify_one();
+    }
+
+private:
+    std::mutex mutex_;
+    std::condition_variable left_;
+    bool taken_ = false;
+};
+
+} // namespace holdfast::sqlite
