@@ -197,8 +197,9 @@ public:
     /// Ends everything that is ours, within the bound. Nothing is called after it.
     virtual void close(instant by) = 0;
 
-    /// A descriptor that becomes readable when events wait, and what to do then; -1 if events come
-    /// by other ways. Whoever waits may watch it: the client's loop, or a blocked caller itself.
+    /// A descriptor that becomes readable when events wait, and what to do then; -1 if events come by
+    /// other ways. The same from construction to the end. Whoever waits watches it: a blocked caller,
+    /// or the client's loop.
     [[nodiscard]] virtual int descriptor() const noexcept { return -1; }
     virtual void on_readable() {}
 

@@ -66,11 +66,12 @@ client_state::client_state(std::unique_ptr<backend> engine, client_options optio
                      core_.on_time(now, out);
                  });
              },
-             [this] { backend_->on_readable(); }}} {}
+             [this] { backend_->on_readable(); }}},
+      watch_{backend_->descriptor(), [this] { backend_->on_readable(); }} {}
 
 void client_state::begin() {
     backend_->start(*this);
-    if (const int fd = backend_->descriptor(); fd >= 0)
+    if (const int fd = watch_.for_the_loop(); fd >= 0)
         loop_.watch(fd);
 }
 

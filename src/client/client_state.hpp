@@ -10,6 +10,7 @@
 // Invariant: the mutex is never held across I/O or a callback.
 
 #include "client/core.hpp"
+#include "client/watch.hpp"
 #include "runtime/deadman.hpp"
 #include "runtime/lane.hpp"
 #include "runtime/loop.hpp"
@@ -74,6 +75,9 @@ public:
 
     [[nodiscard]] const capabilities& able() const noexcept { return backend_->able(); }
     [[nodiscard]] lane& callbacks() noexcept { return lane_; }
+
+    /// Where a blocking caller waits for its answer.
+    [[nodiscard]] watch& where_to_wait() noexcept { return watch_; }
     [[nodiscard]] bool is_own_thread() const { return loop_.is_this_thread(); }
 
     /// Throws unless this process is the one that made the client.
@@ -132,6 +136,7 @@ private:
 
     lane lane_;
     loop loop_;
+    watch watch_;
 };
 
 /// The inside of the public handle, for the primitives.

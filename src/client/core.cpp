@@ -296,9 +296,10 @@ void core::got(talk& k, const grant& given, instant now, actions& out) {
     if (has(defect::deadline_from_reply))
         terms.anchor = now;
     grants_.emplace(given.nonce, &g);
-    keeper_.leave(k.queued);
 
-    if (keeper_.adopt(terms, k.what->renewal, g, now) == nullptr) {
+    const bool believed = keeper_.adopt(terms, k.what->renewal, g, now) != nullptr;
+    keeper_.leave(k.queued); // after the grant is on it: they may share a bond
+    if (!believed) {
         // The answer took so long that the lease has ended, or its bond was lost on the way.
         part(g, nullptr, now, out);
         k.may_be_applied = false;

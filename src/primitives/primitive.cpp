@@ -2,7 +2,6 @@
 #include "lease/hold.hpp"
 #include "primitives/checks.hpp"
 #include "runtime/assert.hpp"
-#include "runtime/parker.hpp"
 
 #include <holdfast/primitive.hpp>
 
@@ -22,6 +21,7 @@ namespace detail {
 namespace {
 
 struct blocking_acquire final : acquirer {
+    explicit blocking_acquire(client_state& at) : answered{at.where_to_wait()} {}
     void told(error_code ec, std::string why, std::shared_ptr<hold> h) override {
         error = ec;
         detail = std::move(why);
@@ -31,7 +31,7 @@ struct blocking_acquire final : acquirer {
     error_code error;
     std::string detail;
     std::shared_ptr<hold> granted;
-    parker answered;
+    sleeper answered;
 };
 
 } // namespace
@@ -57,7 +57,7 @@ std::optional<lease> primitive::acquire_within_wait(const request& wanted) const
     state->check_not_forked();
     HOLDFAST_ASSERT(!state->is_own_thread(),
                     "a blocking call on the client's own loop would wait for itself");
-    blocking_acquire asked;
+    blocking_acquire asked{*state};
     asked.what = wanted;
     state->start_acquire(asked, patience::full);
     asked.answered.wait();

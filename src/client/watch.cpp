@@ -1,0 +1,144 @@
+#include "client/watch.hpp"
+
+#include "runtime/assert.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <linux/futex.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace holdfast::detail {
+namespace {
+
+void futex_wake(std::atomic<int>* word) noexcept {
+    ::syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
+
+} // namespace
+
+// After the exchange the caller may return and take the sleeper off its stack: only its address is
+// used from then on, and a wake-up that hits other memory is harmless (futex(2)).
+void sleeper::open() noexcept {
+    auto* const word = &state_;
+    auto& w = watch_;
+    switch (word->exchange(opened, std::memory_order_acq_rel)) {
+    case asleep:
+    case promoted:
+        futex_wake(word);
+        break;
+    case watching:
+        w.nudge();
+        break;
+    default:
+        break;
+    }
+}
+
+void sleeper::wait() {
+    if (state_.load(std::memory_order_acquire) != opened)
+        watch_.wait(*this);
+}
+
+void sleeper::sleep() noexcept {
+    int seen = awake;
+    if (!state_.compare_exchange_strong(seen, asleep, std::memory_order_acq_rel))
+        return;
+    while (state_.load(std::memory_order_acquire) == asleep)
+        ::syscall(SYS_futex, &state_, FUTEX_WAIT_PRIVATE, asleep, nullptr, nullptr, 0);
+}
+
+// Under the watch's guard: a sleeper cannot leave without it.
+void sleeper::promote() noexcept {
+    int seen = state_.load(std::memory_order_acquire);
+    while (seen == awake || seen == asleep)
+        if (state_.compare_exchange_weak(seen, promoted, std::memory_order_acq_rel))
+            return futex_wake(&state_);
+}
+
+bool sleeper::begin_watching() noexcept {
+    int seen = state_.load(std::memory_order_acquire);
+    while (seen != opened)
+        if (state_.compare_exchange_weak(seen, watching, std::memory_order_acq_rel))
+            return true;
+    return false;
+}
+
+watch::watch(int descriptor, std::function<void()> on_readable)
+    : descriptor_{descriptor}, on_readable_{std::move(on_readable)} {
+    if (descriptor_ < 0)
+        return;
+    for_loop_ = ::epoll_create1(EPOLL_CLOEXEC);
+    nudge_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    HOLDFAST_ASSERT(for_loop_ >= 0 && nudge_ >= 0, "the kernel gave no descriptors");
+    loop_watches(true);
+}
+
+watch::~watch() {
+    if (for_loop_ >= 0)
+        ::close(for_loop_);
+    if (nudge_ >= 0)
+        ::close(nudge_);
+}
+
+void watch::wait(sleeper& me) {
+    if (descriptor_ < 0)
+        return me.sleep();
+    std::unique_lock lock{guard_};
+    if (watcher_ == nullptr) {
+        watcher_ = &me;
+        loop_watches(false);
+    } else {
+        others_.push_back(&me);
+        lock.unlock();
+        me.sleep();
+        lock.lock();
+        if (watcher_ != &me) {
+            others_.erase(std::find(others_.begin(), others_.end(), &me));
+            return;
+        }
+    }
+    lock.unlock();
+    watch_until_opened(me);
+    lock.lock();
+    hand_over();
+}
+
+void watch::watch_until_opened(sleeper& me) {
+    if (!me.begin_watching())
+        return;
+    while (me.state_.load(std::memory_order_acquire) != sleeper::opened) {
+        pollfd both[] = {{descriptor_, POLLIN, 0}, {nudge_, POLLIN, 0}};
+        if (::poll(both, 2, -1) <= 0)
+            continue; // a signal
+        if (both[1].revents != 0) {
+            eventfd_t count = 0;
+            ::eventfd_read(nudge_, &count);
+        }
+        if (both[0].revents != 0)
+            on_readable_();
+    }
+}
+
+void watch::hand_over() noexcept {
+    watcher_ = nullptr;
+    if (others_.empty())
+        return loop_watches(true);
+    watcher_ = others_.front();
+    others_.pop_front();
+    watcher_->promote();
+}
+
+void watch::loop_watches(bool yes) noexcept {
+    epoll_event readable{};
+    readable.events = EPOLLIN;
+    ::epoll_ctl(for_loop_, yes ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, descriptor_, &readable);
+}
+
+void watch::nudge() noexcept { ::eventfd_write(nudge_, 1); }
+
+} // namespace holdfast::detail
