@@ -19,8 +19,8 @@ struct access;
 } // namespace detail
 
 struct client_options {
-    std::shared_ptr<holdfast::observer> observer; ///< told of everything that matters
-    std::string purpose; ///< what `holdfast ls` says of us; else the command line
+    std::shared_ptr<holdfast::observer> observer{}; ///< told of everything that matters
+    std::string purpose{}; ///< what `holdfast ls` says of us; else the command line
     bool children_keep_locks =
         false; ///< an embedded lock stays taken until all our children are gone too
 };

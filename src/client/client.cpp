@@ -4,6 +4,7 @@
 #include <holdfast/backend.hpp>
 #include <holdfast/client.hpp>
 #include <holdfast/observer.hpp>
+#include <holdfast/primitive.hpp>
 
 #include <optional>
 #include <utility>
@@ -40,6 +41,7 @@ std::vector<lock_info> client::inspect(const std::string& pattern) const {
 }
 
 std::size_t client::force_release(const std::string& name) const {
+    check_name(name);
     state_->check_not_forked();
     return await_answer<std::size_t>([&](auto done) {
         state_->start_force_release(name, detail::patience::full, std::move(done));

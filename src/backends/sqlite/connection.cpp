@@ -55,7 +55,7 @@ void rows::finish() {
     }
 }
 
-void rows::bind(std::int64_t value) { check(sqlite3_bind_int64(statement_, ++bound_, value)); }
+void rows::bind_number(std::int64_t value) { check(sqlite3_bind_int64(statement_, ++bound_, value)); }
 
 void rows::bind(std::string_view text) {
     check(sqlite3_bind_text64(

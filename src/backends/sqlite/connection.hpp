@@ -36,13 +36,17 @@ public:
     [[nodiscard]] bool next();
     void finish();
 
-    void bind(std::int64_t);
+    template <class Integer>
+        requires std::is_integral_v<Integer>
+    void bind(Integer value) {
+        bind_number(static_cast<std::int64_t>(value));
+    }
     void bind(std::string_view);
     void bind(const nonce&);
     template <class Enum>
         requires std::is_enum_v<Enum>
     void bind(Enum value) {
-        bind(static_cast<std::int64_t>(value));
+        bind_number(static_cast<std::int64_t>(value));
     }
     void bind(instant at) { bind(at.time_since_epoch().count()); }
     void bind(duration length) { bind(length.count()); }
@@ -59,6 +63,7 @@ public:
     }
 
 private:
+    void bind_number(std::int64_t);
     void check(int code);
 
     sqlite3* db_;

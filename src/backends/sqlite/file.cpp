@@ -67,13 +67,6 @@ constexpr duration patience = std::chrono::seconds{5}; // for others who are mak
     return ::stat(path.c_str(), &found) == 0;
 }
 
-void make_directory(const std::string& path, const sharing& who) {
-    if (::mkdir(path.c_str(), 0700) == 0)
-        who.for_directory().give(path);
-    else if (errno != EEXIST)
-        refuse("cannot make the directory " + path + " beside the lock file", errno);
-}
-
 // ------------------------------------------------------------------------------ making it
 
 /// An empty file with the right owner and mode. It gets its name only when our descriptor of it is
@@ -306,6 +299,7 @@ void make(lock_file& file, const machine& on) {
     }
     if (state_of(file) == state::unmade)
         fill(*file.db, on);
+    settle_in(file);
 }
 
 void open_once(lock_file& file, const machine& on) {
@@ -320,9 +314,17 @@ void open_once(lock_file& file, const machine& on) {
 
 } // namespace
 
-// Another user who is just making the file may not have opened it to us yet: that passes at once.
+void make_directory(const std::string& path, const sharing& who) {
+    if (::mkdir(path.c_str(), 0700) == 0)
+        who.for_directory().give(path);
+    else if (errno != EEXIST)
+        refuse("cannot make the directory " + path + " beside the lock file", errno);
+}
+
+// What passes by itself: another user who is just making the file may not have opened its log to us yet,
+// and turning the log on is refused, without waiting, while anybody reads.
 lock_file open_file(const std::string& path, const machine& on) {
-    const auto give_up = after(boot_clock::now(), std::chrono::milliseconds{500});
+    const auto start = boot_clock::now();
     for (;;) {
         lock_file file;
         file.path = canonical(path);
@@ -334,11 +336,13 @@ lock_file open_file(const std::string& path, const machine& on) {
         } catch (const trouble& what) {
             if (is_damage(what.code())) // looked good at first; look closer next time
                 mark_suspect(file);
-            const bool passing = (what.code() & 0xff) == SQLITE_CANTOPEN || is_damage(what.code());
-            if (!passing || boot_clock::now() >= give_up)
+            const int kind = what.code() & 0xff;
+            const auto limit = kind == SQLITE_BUSY ? patience : duration{std::chrono::milliseconds{500}};
+            const bool passing = kind == SQLITE_BUSY || kind == SQLITE_CANTOPEN || is_damage(kind);
+            if (!passing || boot_clock::now() - start >= limit)
                 throw_error(meaning_of(what.code()), "cannot use " + file.path + ": " + what.what());
         }
-        constexpr timespec moment{.tv_sec = 0, .tv_nsec = 5'000'000};
+        constexpr timespec moment{.tv_sec = 0, .tv_nsec = 2'000'000};
         ::nanosleep(&moment, nullptr);
     }
 }

@@ -36,6 +36,9 @@ struct lock_file {
 /// $XDG_STATE_HOME/holdfast/locks.db, or the same below ~/.local/state; makes the directories.
 [[nodiscard]] std::string default_path();
 
+/// Makes <path>.d if it is not there.
+void make_directory(const std::string& path, const sharing&);
+
 /// Reserves the next block of fences: the only write that waits for the disk.
 void reserve_fences(connection&);
 

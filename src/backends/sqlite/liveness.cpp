@@ -180,9 +180,12 @@ watch_list::watch_list(std::string directory)
         fail("epoll_create1", errno);
 }
 
-watch_list::~watch_list() {
+watch_list::~watch_list() { clear(); }
+
+void watch_list::clear() noexcept {
     for (auto& [id, one] : all_)
         drop(one);
+    all_.clear();
 }
 
 void watch_list::listen_to(const presence& own) noexcept {

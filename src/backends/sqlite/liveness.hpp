@@ -68,6 +68,12 @@ struct mail {
     bool torn = false;
 };
 
+/// All processes that have left a trace in the directory, dead or alive, sorted.
+[[nodiscard]] std::vector<process_id> traces_in(const std::string& directory);
+
+/// Removes what a dead process has left.
+void remove_names(const std::string& directory, process_id) noexcept;
+
 enum class children : bool { let_go, keep_locks };
 
 /// The FIFOs of this very client, from its first claim to its end.
@@ -109,12 +115,16 @@ public:
     void listen_to(const presence&) noexcept;
     void stop_listening_to(const presence&) noexcept;
 
+    [[nodiscard]] std::vector<process_id> traces() const { return traces_in(directory_); }
+    void remove_names(process_id id) const noexcept { sqlite::remove_names(directory_, id); }
+
     /// Asks the kernel. What was opened for it stays open until tidy(), lest it be watched next.
     [[nodiscard]] liveness look_at(process_id);
 
     void watch(process_id);
     void unwatch(process_id) noexcept;
     void tidy() noexcept;
+    void clear() noexcept; ///< watches nobody any more
 
     /// Those whose end was reported and who are still watched.
     [[nodiscard]] std::vector<process_id> ended();
@@ -136,12 +146,6 @@ private:
 
 /// Drops a letter into somebody's FIFO, if that is possible without waiting.
 void send(const std::string& directory, process_id to, const letter&) noexcept;
-
-/// Removes what a dead process has left.
-void remove_names(const std::string& directory, process_id) noexcept;
-
-/// All processes that have left a trace in the directory, dead or alive.
-[[nodiscard]] std::vector<process_id> traces_in(const std::string& directory);
 
 /// Looks once, without keeping anything open.
 [[nodiscard]] liveness look_once(const std::string& directory, process_id) noexcept;

@@ -97,7 +97,7 @@ std::string machine::network_file_system(const std::string& directory) const {
 }
 
 const machine& machine::real() noexcept {
-    static constexpr struct : machine {
+    static constexpr struct itself final : machine {
     } here{};
     return here;
 }

@@ -12,8 +12,6 @@ namespace holdfast::sqlite {
 
 class machine {
 public:
-    virtual ~machine() = default;
-
     /// The clock that all processes with the same clock_domain() share.
     [[nodiscard]] virtual instant now() const noexcept;
 
@@ -28,6 +26,9 @@ public:
     [[nodiscard]] virtual std::string network_file_system(const std::string& directory) const;
 
     [[nodiscard]] static const machine& real() noexcept;
+
+protected:
+    ~machine() = default;
 };
 
 /// From the number of statfs(2), and for FUSE from the type in /proc/self/mountinfo.

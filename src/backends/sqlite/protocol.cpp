@@ -76,7 +76,7 @@ std::string_view text_of(query which) noexcept {
                " b.ttl, b.lock_delay, b.expires_at, b.automatic, p.children_keep_locks"
                " FROM holder h LEFT JOIN bond b ON b.process = h.process AND b.id = h.bond"
                " LEFT JOIN process p ON p.id = h.process WHERE h.name = ?1";
-    case query::holder_add: return "INSERT INTO holder VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+    case query::holder_add: return "INSERT OR REPLACE INTO holder VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
     case query::holder_remove:
         return "DELETE FROM holder WHERE name = ?1 AND nonce = ?2 RETURNING bond";
     case query::holder_rebind: return "UPDATE holder SET bond = ?1 WHERE name = ?2 AND nonce = ?3";
@@ -172,7 +172,7 @@ instant free_at(const bond_row& bond) noexcept { return after(bond.expires_at, b
 
 bool is_over(const holder_row& holder, liveness life, instant now) noexcept {
     if (!holder.kept_by)
-        return true;
+        return true; // rubbish
     if (holder.children_keep_locks && life == liveness::alive)
         return false;
     return now >= free_at(*holder.kept_by);

@@ -10,9 +10,9 @@
 
 namespace holdfast::sqlite {
 
-class turnstile_of_one {
+class turns {
 public:
-    [[nodiscard]] bool enter(instant by) {
+    [[nodiscard]] bool take(instant by) {
         std::unique_lock lock{mutex_};
         while (taken_) {
             const auto left = by - boot_clock::now();
@@ -24,7 +24,7 @@ public:
         return true;
     }
 
-    void leave() {
+    void give_back() {
         {
             const std::lock_guard lock{mutex_};
             taken_ = false;

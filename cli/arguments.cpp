@@ -1,0 +1,305 @@
+#include "arguments.hpp"
+#include "complaint.hpp"
+#include "durations.hpp"
+#include "help.hpp"
+#include "text.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string_view>
+
+namespace holdfast::cli {
+
+namespace {
+
+using words = std::vector<std::string>;
+
+/// As the library has it; checked here too, before a file is made for nothing.
+constexpr duration shortest_ttl = std::chrono::milliseconds{50};
+constexpr duration longest_ttl = std::chrono::hours{30 * 24};
+constexpr int permits_max = 1'000'000;
+
+// ------------------------------------------------------------------------ the parts of an App
+
+/// An App of one verb, whose failures come out as one sentence of ours.
+class verb_parser {
+public:
+    verb_parser(std::string name, const char* help) : name_{std::move(name)}, help_{help} {}
+
+    CLI::App& app() noexcept { return app_; }
+
+    /// The help text if that was asked for.
+    std::optional<tell> parse(words arguments) {
+        std::reverse(arguments.begin(), arguments.end()); // CLI11 takes them from the back
+        try {
+            app_.parse(std::move(arguments));
+        } catch (const CLI::CallForHelp&) {
+            return tell{help_};
+        } catch (const CLI::ExtrasError&) {
+            throw usage_error{"not understood: " + command_line(app_.remaining()) + hint()};
+        } catch (const CLI::ParseError& problem) {
+            throw usage_error{problem.what() + hint()};
+        }
+        return std::nullopt;
+    }
+
+private:
+    [[nodiscard]] std::string hint() const { return "; see holdfast " + name_ + " --help"; }
+
+    std::string name_;
+    const char* help_;
+    CLI::App app_;
+};
+
+void add_url(CLI::App& app, std::string& url) { app.add_option("-u,--url", url); }
+
+CLI::Option* add_json(CLI::App& app) { return app.add_flag("--json"); }
+
+format format_of(const CLI::Option* json) {
+    return json->count() > 0 ? format::json : format::text;
+}
+
+// ---------------------------------------------------------------------------- holdfast run
+
+struct typed_run {
+    run_options options;
+    std::string shell_string;
+    std::string wait;
+    std::string ttl = "30s";
+    std::string on_lost = "term";
+};
+
+/// Whether `word` is an option of ours whose value is the next word: --ttl, -w, -sw; not --ttl=5.
+bool takes_next_word(const CLI::App& app, const std::string& word) {
+    const auto wants_value = [&](const std::string& name) {
+        const auto* option = app.get_option_no_throw(name);
+        return option != nullptr && option->get_items_expected_min() > 0;
+    };
+    if (word.starts_with("--")) {
+        return wants_value(word);
+    }
+    for (std::size_t i = 1; i < word.size(); ++i) {
+        if (wants_value(std::string{"-"} + word[i])) {
+            return i + 1 == word.size();
+        }
+    }
+    return false;
+}
+
+struct split_words {
+    words ours;
+    words command;
+};
+
+/// Options may stand before and after NAME; the command begins at the next word that is no option,
+/// or after "--". From there on nothing is ours.
+split_words split(const CLI::App& app, const words& all) {
+    split_words parts;
+    bool name_seen = false;
+    std::size_t at = 0;
+    const auto take = [&](std::size_t count) {
+        for (; count > 0 && at < all.size(); --count) {
+            parts.ours.push_back(all[at++]);
+        }
+    };
+    for (; at < all.size() && all[at] != "--";) {
+        const bool is_option = all[at].size() > 1 && all[at].starts_with('-');
+        if (!is_option && name_seen) {
+            break;
+        }
+        name_seen = name_seen || !is_option;
+        take(is_option && takes_next_word(app, all[at]) ? 2 : 1);
+    }
+    if (!name_seen) {
+        take(2); // "--", and a NAME that may look like an option
+    }
+    if (at < all.size() && all[at] == "--") {
+        ++at;
+    }
+    parts.command.assign(all.begin() + static_cast<std::ptrdiff_t>(at), all.end());
+    return parts;
+}
+
+void add_run_options(CLI::App& app, typed_run& typed) {
+    auto& options = typed.options;
+    app.add_option("NAME", options.name)->required();
+
+    auto* once = app.add_flag("-n,--nonblock");
+    app.add_option("-w,--wait,--timeout", typed.wait)->excludes(once);
+    app.add_option("-E,--conflict-exit-code", options.contended_code)->check(CLI::Range(0, 255));
+    app.add_flag("--fair", options.fair);
+
+    auto* writer = app.add_flag("-x,-e,--exclusive");
+    auto* readers = app.add_flag("-s,--shared")->excludes(writer);
+    app.add_option("-N,--permits", options.permits)
+        ->check(CLI::Range(1, permits_max))
+        ->excludes(writer)
+        ->excludes(readers);
+
+    app.add_option("--ttl", typed.ttl);
+    app.add_option("--on-lost", typed.on_lost)->check(CLI::IsMember({"term", "kill", "ignore"}));
+    app.add_option("-c,--command", typed.shell_string);
+    add_url(app, options.url);
+}
+
+sharing sharing_of(const CLI::App& app) {
+    if (app.count("-N") > 0) {
+        return sharing::permits;
+    }
+    if (app.count("-s") > 0) {
+        return sharing::readers;
+    }
+    return app.count("-x") > 0 ? sharing::writer : sharing::nobody;
+}
+
+on_lost on_lost_of(const typed_run& typed) {
+    return typed.on_lost == "kill"     ? on_lost::kill
+           : typed.on_lost == "ignore" ? on_lost::ignore
+                                       : on_lost::term;
+}
+
+std::optional<duration> wait_of(const CLI::App& app, const typed_run& typed) {
+    if (app.count("-n") > 0) {
+        return duration::zero();
+    }
+    return app.count("-w") > 0 ? std::optional{parse_duration(typed.wait, "--wait")} : std::nullopt;
+}
+
+words command_of(const CLI::App& app, const typed_run& typed, words command) {
+    const bool as_string = app.count("-c") > 0;
+    if (as_string && !command.empty()) {
+        throw usage_error{"-c already is the command; '" +
+                          shortened(printable(command.front()), 40) + "' is one too many"};
+    }
+    if (!as_string && command.empty()) {
+        throw usage_error{"no command given: holdfast run NAME -- CMD …"};
+    }
+    return as_string ? words{"/bin/sh", "-c", typed.shell_string} : command;
+}
+
+duration ttl_of(const typed_run& typed) {
+    const auto ttl = parse_duration(typed.ttl, "--ttl");
+    if (ttl < shortest_ttl || ttl > longest_ttl) {
+        throw usage_error{"--ttl '" + typed.ttl + "' is not between " + human(shortest_ttl) +
+                          " and " + human(longest_ttl)};
+    }
+    return ttl;
+}
+
+verb parse_run(const words& arguments) {
+    verb_parser parser{"run", help::run};
+    auto& app = parser.app();
+    typed_run typed;
+    add_run_options(app, typed);
+    auto parts = split(app, arguments);
+    if (auto help = parser.parse(parts.ours)) {
+        return *help;
+    }
+    auto& options = typed.options;
+    options.sharing = sharing_of(app);
+    options.on_lost = on_lost_of(typed);
+    options.wait = wait_of(app, typed);
+    options.ttl = ttl_of(typed);
+    options.command = command_of(app, typed, std::move(parts.command));
+    return options;
+}
+
+// ------------------------------------------------------------------- the verbs that only look
+
+verb parse_ls(const words& arguments) {
+    verb_parser parser{"ls", help::ls};
+    ls_verb options;
+    parser.app().add_option("PATTERN", options.pattern);
+    add_url(parser.app(), options.url);
+    const auto* json = add_json(parser.app());
+    if (auto help = parser.parse(arguments)) {
+        return *help;
+    }
+    options.format = format_of(json);
+    return options;
+}
+
+verb parse_show(const words& arguments) {
+    verb_parser parser{"show", help::show};
+    show_verb options;
+    parser.app().add_option("NAME", options.name)->required();
+    add_url(parser.app(), options.url);
+    const auto* json = add_json(parser.app());
+    if (auto help = parser.parse(arguments)) {
+        return *help;
+    }
+    options.format = format_of(json);
+    return options;
+}
+
+verb parse_release(const words& arguments) {
+    verb_parser parser{"release", help::release};
+    release_verb options;
+    parser.app().add_option("NAME", options.name)->required();
+    const auto* force = parser.app().add_flag("--force");
+    add_url(parser.app(), options.url);
+    const auto* json = add_json(parser.app());
+    if (auto help = parser.parse(arguments)) {
+        return *help;
+    }
+    if (force->count() == 0) {
+        throw usage_error{"release takes the lock from a holder that may still be at work; if you "
+                          "are sure, add --force"};
+    }
+    options.format = format_of(json);
+    return options;
+}
+
+verb parse_doctor(const words& arguments) {
+    verb_parser parser{"doctor", help::doctor};
+    doctor_options options;
+    auto* url = parser.app().add_option("URL", options.url);
+    std::string same;
+    add_url(parser.app(), same);
+    parser.app().get_option("-u")->excludes(url);
+    const auto* json = add_json(parser.app());
+    if (auto help = parser.parse(arguments)) {
+        return *help;
+    }
+    options.url = options.url.empty() ? same : options.url;
+    options.format = format_of(json);
+    return options;
+}
+
+} // namespace
+
+verb parse(const std::vector<std::string>& arguments) {
+    using parse_verb = verb (*)(const words&);
+    static const std::map<std::string_view, parse_verb> verbs{{"run", parse_run},
+                                                              {"ls", parse_ls},
+                                                              {"show", parse_show},
+                                                              {"release", parse_release},
+                                                              {"doctor", parse_doctor}};
+    if (arguments.empty()) {
+        throw usage_error{"nothing to do; see holdfast --help"};
+    }
+    const auto& first = arguments.front();
+    if (first == "--help" || first == "-h" || first == "help") {
+        return tell{help::general};
+    }
+    if (first == "--version" || first == "-V") {
+        return tell{"holdfast " HOLDFAST_VERSION "\n"};
+    }
+    const auto found = verbs.find(first);
+    if (found == verbs.end()) {
+        throw usage_error{"there is no verb '" + shortened(printable(first), 40) +
+                          "'; see holdfast --help"};
+    }
+    return found->second({arguments.begin() + 1, arguments.end()});
+}
+
+bool wants_json(const std::vector<std::string>& arguments) {
+    return !arguments.empty() && arguments.front() != "run" &&
+           std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();
+}
+
+} // namespace holdfast::cli

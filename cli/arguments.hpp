@@ -1,0 +1,32 @@
+#pragma once
+
+// What was typed, as one of the verbs. The only place that knows CLI11.
+
+#include "doctor.hpp"
+#include "inspecting.hpp"
+#include "run.hpp"
+
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace holdfast::cli {
+
+struct ls_verb : inspect_options {};
+struct show_verb : inspect_options {};
+struct release_verb : inspect_options {};
+
+/// A text that was asked for: help, or the version.
+struct tell {
+    std::string text;
+};
+
+using verb = std::variant<run_options, ls_verb, show_verb, release_verb, doctor_options, tell>;
+
+/// Without the program's own name. Throws usage_error.
+[[nodiscard]] verb parse(const std::vector<std::string>& arguments);
+
+/// Whether answers are wanted as JSON; known even if the rest makes no sense.
+[[nodiscard]] bool wants_json(const std::vector<std::string>& arguments);
+
+} // namespace holdfast::cli

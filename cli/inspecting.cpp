@@ -1,0 +1,88 @@
+#include "inspecting.hpp"
+#include "durations.hpp"
+#include "text.hpp"
+
+namespace holdfast::cli {
+
+namespace {
+
+void write_party(json& out, const party& who) {
+    out.member("host", std::string_view{who.host})
+        .member("pid", who.pid)
+        .member("purpose", std::string_view{who.purpose});
+}
+
+void write_holder(json& out, const holder_info& holder) {
+    out.begin_object();
+    write_party(out, holder.who);
+    out.member("mode", name_of(holder.mode)).key("fence");
+    holder.fence ? out.value(holder.fence.value()) : out.value(nullptr);
+    out.member("held_for_ms", milliseconds_of(holder.held_for)).key("remaining_ms");
+    holder.remaining ? out.value(milliseconds_of(*holder.remaining)) : out.value(nullptr);
+    if (!holder.remark.empty()) {
+        out.member("remark", std::string_view{holder.remark});
+    }
+    out.end_object();
+}
+
+void write_waiter(json& out, const waiter_info& waiter) {
+    out.begin_object();
+    write_party(out, waiter.who);
+    out.member("mode", name_of(waiter.mode))
+        .member("waited_for_ms", milliseconds_of(waiter.waited_for))
+        .end_object();
+}
+
+} // namespace
+
+client open_to_look(const std::string& url) {
+    client_options ours;
+    ours.purpose = "holdfast";
+    return open(url, ours);
+}
+
+lock_info find_lock(const client& engine, const std::string& name) {
+    for (auto& lock : engine.inspect(pattern_for(name))) {
+        if (lock.name == name) {
+            return std::move(lock);
+        }
+    }
+    return {.name = name, .holders = {}, .waiters = {}};
+}
+
+std::string_view name_of(mode which) noexcept {
+    switch (which) {
+    case mode::shared:
+        return "shared";
+    case mode::permit:
+        return "permit";
+    case mode::exclusive:
+        break;
+    }
+    return "exclusive";
+}
+
+std::string described(const party& who) {
+    const auto where = printable(who.host) + " pid " + std::to_string(who.pid);
+    return who.purpose.empty() ? where : where + " " + printable(who.purpose);
+}
+
+void write_holders(json& out, const std::vector<holder_info>& holders) {
+    out.key("holders").begin_array();
+    for (const auto& holder : holders) {
+        write_holder(out, holder);
+    }
+    out.end_array();
+}
+
+void write_members(json& out, const lock_info& lock) {
+    out.member("name", std::string_view{lock.name});
+    write_holders(out, lock.holders);
+    out.key("waiters").begin_array();
+    for (const auto& waiter : lock.waiters) {
+        write_waiter(out, waiter);
+    }
+    out.end_array();
+}
+
+} // namespace holdfast::cli

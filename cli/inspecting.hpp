@@ -1,0 +1,45 @@
+#pragma once
+
+// What `ls`, `show` and `release` have in common: their options, and how locks are written down.
+
+#include "json.hpp"
+
+#include <holdfast/client.hpp>
+#include <holdfast/inspect.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace holdfast::cli {
+
+/// How an answer is wanted.
+enum class format { text, json };
+
+struct inspect_options {
+    std::string url;
+    cli::format format = format::text;
+    std::string pattern = "*"; ///< for ls
+    std::string name;          ///< for show and release
+};
+
+/// Print their answer and return the exit code.
+[[nodiscard]] int ls(const inspect_options&);
+[[nodiscard]] int show(const inspect_options&);
+[[nodiscard]] int release(const inspect_options&);
+
+/// Opens the engine the way these verbs do: nothing is held, nothing is left behind.
+[[nodiscard]] client open_to_look(const std::string& url);
+
+/// One name. Empty lists if nobody holds it or waits for it.
+[[nodiscard]] lock_info find_lock(const client&, const std::string& name);
+
+[[nodiscard]] std::string_view name_of(mode) noexcept;
+
+/// "db1 pid 4711 backup --full", fit for a terminal.
+[[nodiscard]] std::string described(const party&);
+
+/// {"name": …, "holders": […], "waiters": […]}, without the braces.
+void write_members(json&, const lock_info&);
+void write_holders(json&, const std::vector<holder_info>&);
+
+} // namespace holdfast::cli

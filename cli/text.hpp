@@ -1,0 +1,34 @@
+#pragma once
+
+// Text that came from elsewhere (names, command lines, hosts), made fit for a terminal.
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace holdfast::cli {
+
+/// The length of the well-formed UTF-8 character at `text[at]`; 0 if there is none.
+[[nodiscard]] std::size_t utf8_length(std::string_view text, std::size_t at) noexcept;
+
+/// The same text with control characters and broken UTF-8 written as \n, \x1b, …: what a stranger
+/// called a lock must not be able to move our cursor.
+[[nodiscard]] std::string printable(std::string_view);
+
+/// At most so many characters, with … where something was cut off. Wants printable text.
+[[nodiscard]] std::string shortened(std::string_view, std::size_t characters);
+
+/// How many characters it takes on a terminal, each counted as one column.
+[[nodiscard]] std::size_t columns_of(std::string_view) noexcept;
+
+/// A command line as a human would have typed it; arguments with blanks are quoted.
+[[nodiscard]] std::string command_line(const std::vector<std::string>& arguments);
+
+/// A glob pattern that matches the name itself. It may match a few others: compare afterwards.
+[[nodiscard]] std::string pattern_for(std::string_view name);
+
+/// A URL as it may be shown: without its password.
+[[nodiscard]] std::string without_password(std::string_view url);
+
+} // namespace holdfast::cli

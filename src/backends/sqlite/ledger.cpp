@@ -1,0 +1,541 @@
+#include "backends/sqlite/ledger.hpp"
+
+#include "runtime/assert.hpp"
+
+#include <sqlite3.h>
+
+#include <algorithm>
+
+namespace holdfast::sqlite {
+namespace {
+
+constexpr duration longest_ttl = std::chrono::hours{24 * 365 * 100}; // sums of three fit 63 bits
+
+[[nodiscard]] bond_row read_bond(const rows& row, int first) {
+    return {.ttl = row.length(first),
+            .lock_delay = row.length(first + 1),
+            .expires_at = row.at(first + 2),
+            .automatic = row.number(first + 3) != 0};
+}
+
+[[nodiscard]] waiter_row read_waiter(const rows& row) {
+    waiter_row w{.seq = row.number(0),
+                 .nonce = row.nonce(1),
+                 .process = row.as<process_id>(2),
+                 .bond = row.as<bond_id>(3),
+                 .mode = row.as<mode>(4),
+                 .permits = row.as<std::uint32_t>(5),
+                 .kept_by = std::nullopt};
+    if (!row.is_null(6))
+        w.kept_by = read_bond(row, 6);
+    return w;
+}
+
+[[nodiscard]] crowd crowd_of(const std::vector<holder_row>& holders) {
+    crowd all;
+    for (const auto& h : holders)
+        all.add(h.mode, h.nonce);
+    return all;
+}
+
+[[nodiscard]] const holder_row* find(const std::vector<holder_row>& holders, const nonce& whose) {
+    const auto found = std::find_if(
+        holders.begin(), holders.end(), [&](const holder_row& h) { return h.nonce == whose; });
+    return found == holders.end() ? nullptr : &*found;
+}
+
+/// Reading under one's own write overtakes those who wait for that very write to end.
+[[nodiscard]] bool reads_within(const claim& c, const std::vector<holder_row>& holders) {
+    return c.mode == mode::shared && c.within && find(holders, *c.within) != nullptr;
+}
+
+[[nodiscard]] bool admits(const std::vector<holder_row>& holders, const claim& c) {
+    return crowd_of(holders).admits(c.mode, c.permits, c.within ? &*c.within : nullptr);
+}
+
+} // namespace
+
+holder_row read_holder(const rows& row) {
+    holder_row h{.nonce = row.nonce(0),
+                 .process = row.as<process_id>(1),
+                 .bond = row.as<bond_id>(2),
+                 .mode = row.as<mode>(3),
+                 .fence = fence{row.number(4)},
+                 .reserved = row.as<std::uint32_t>(5),
+                 .granted_at = row.at(6),
+                 .kept_by = std::nullopt,
+                 .children_keep_locks = row.number(11) != 0};
+    if (!row.is_null(7))
+        h.kept_by = read_bond(row, 7);
+    return h;
+}
+
+// -------------------------------------------------------------------------------------- asking
+
+// Nobody holds, nobody waits: one look, one number, one row. Else the rules of the queue.
+attempted ledger::attempt(const claim& c, joining join, const asker& us, instant now, aftermath& after) {
+    trial t{c, us, now, after};
+    const auto holders = holders_of(c.name);
+    if (const auto* mine = find(holders, c.nonce); mine != nullptr && mine->process == self_) {
+        say_yours(t, *mine);
+        return std::move(t.result);
+    }
+    const auto queue = queue_of(c.name, c.nonce, now);
+    if ((queue.empty || reads_within(c, holders)) && admits(holders, c)) {
+        t.result.wanted = !queue.empty;
+        give(t);
+        return std::move(t.result);
+    }
+    if (queue.mine) { // before serving: who asks again is not frozen
+        keep_bond(t, known_bond(t, &queue.mine->bond));
+        if (t.result.bond->id != queue.mine->bond)
+            db_.tell(query::waiter_rebind, t.result.bond->id, c.name, queue.mine->seq);
+    }
+    hear_queue(t, join);
+    return std::move(t.result);
+}
+
+// Each round without an answer buries one dead waiter, so this comes to an end.
+void ledger::hear_queue(trial& t, joining join) {
+    const auto& c = t.what;
+    for (;;) {
+        if (queue_of(c.name, c.nonce, t.now).ahead == 0)
+            settle(c.name, c.nonce, t.now, t.after);
+        serve(c.name, t.now, t.after);
+        const auto holders = holders_of(c.name);
+        if (const auto* mine = find(holders, c.nonce); mine != nullptr && mine->process == self_) {
+            std::erase_if(t.after.pushes, [&](const auto& p) { return p.given.nonce == c.nonce; });
+            return say_yours(t, *mine);
+        }
+        const auto queue = queue_of(c.name, c.nonce, t.now);
+        if (!queue.mine && queue.ahead == 0 && admits(holders, c)) {
+            t.result.wanted = !queue.empty;
+            return give(t);
+        }
+        if (!queue.nearest || life_of(queue.nearest->process) != liveness::dead)
+            return say_wait(t, join, queue);
+        bury(queue.nearest->process, end::died, t.now, t.after);
+    }
+}
+
+// The same nonce again. Its row stood all the time, so nobody else was granted; should its bond be
+// one that we said we would not use any more, the grant goes on under another.
+void ledger::say_yours(trial& t, const holder_row& mine) {
+    const auto known = known_bond(t, &mine.bond);
+    if (t.what.renewal == renewal::none && known)
+        t.result.bond = kept{mine.bond, *mine.kept_by}; // not renewed by asking twice
+    else
+        keep_bond(t, known);
+    const auto& bond = *t.result.bond;
+    if (bond.id != mine.bond)
+        db_.tell(query::holder_rebind, bond.id, t.what.name, t.what.nonce);
+    t.result.answer = grant{mine.nonce, mine.fence, mine.reserved, terms_of(bond.id, bond.row)};
+    t.result.wanted = !queue_of(t.what.name, t.what.nonce, t.now).empty;
+}
+
+/// The bond to go on with: of explicit leases the one that stands in the row, else the usual one.
+std::optional<bond_id> ledger::known_bond(const trial& t, const bond_id* standing) const {
+    if (t.what.renewal == renewal::automatic)
+        return t.us.usual;
+    if (standing == nullptr || t.us.forgotten.contains(*standing))
+        return std::nullopt;
+    return *standing;
+}
+
+/// Sees to it that a bond of ours is there and has a good part of its life before it.
+void ledger::keep_bond(trial& t, std::optional<bond_id> known) {
+    if (known) {
+        auto found = db_.ask(query::bond_find, self_, *known);
+        if (found.next()) {
+            const auto row = read_bond(found, 0);
+            t.result.bond = is_due(row, t.now) ? renew(*known, t.now) : kept{*known, row};
+            return;
+        }
+        t.result.lost = known; // somebody ended it, and with it all that it kept
+    }
+    const auto ttl = std::min(t.what.ttl, longest_ttl);
+    const bond_row row{.ttl = ttl,
+                       .lock_delay = std::min(t.what.lock_delay, longest_ttl),
+                       .expires_at = sqlite::after(t.now, ttl),
+                       .automatic = t.what.renewal == renewal::automatic};
+    const auto made = db_.tell(query::bond_add,
+                               self_,
+                               t.us.fresh,
+                               row.ttl,
+                               row.lock_delay,
+                               row.expires_at,
+                               row.automatic ? 1 : 0);
+    if (made != 1)
+        throw unregistered{SQLITE_BUSY, "this process is no longer known in the lock file"};
+    t.result.bond = kept{t.us.fresh, row};
+}
+
+void ledger::give(trial& t) {
+    const auto& c = t.what;
+    keep_bond(t, known_bond(t, nullptr));
+    const auto& bond = *t.result.bond;
+    const auto [number, reserved] = take_fence(c.mode);
+    db_.tell(query::holder_add, c.name, c.nonce, self_, bond.id, c.mode, number, reserved, t.now);
+    t.result.answer = grant{c.nonce, number, reserved, terms_of(bond.id, bond.row)};
+}
+
+// Readers carry the last number handed out: not below any writer before them, below all after.
+std::pair<fence, std::uint32_t> ledger::take_fence(mode how) {
+    if (how == mode::permit)
+        return {};
+    auto number = how == mode::exclusive ? db_.ask(query::fence_take, 1 + reserved_passes)
+                                         : db_.ask(query::fence_last);
+    if (!number.next())
+        throw out_of_fences{};
+    const fence given{number.number(0)};
+    number.finish();
+    return {given, how == mode::exclusive ? static_cast<std::uint32_t>(reserved_passes) : 0U};
+}
+
+void ledger::say_wait(trial& t, joining join, const queue_view& queue) {
+    const auto& c = t.what;
+    const auto holders = holders_of(c.name);
+    t.result.queued = queue.mine || join == joining::queue;
+    if (t.result.queued && !queue.mine) {
+        keep_bond(t, known_bond(t, nullptr));
+        db_.tell(query::waiter_add,
+                 c.name,
+                 c.nonce,
+                 self_,
+                 t.result.bond->id,
+                 c.mode,
+                 static_cast<std::int64_t>(c.permits),
+                 t.now);
+        if (queue.ahead == 0)
+            for (const auto& h : holders)
+                t.after.letters.push_back({h.process, {letter::word::wanted, h.nonce}});
+    }
+    t.result.answer = refusal(t, queue, holders);
+}
+
+/// Says when to ask again even if nothing is heard, and whom to watch meanwhile.
+contended ledger::refusal(trial& t, const queue_view& queue, const std::vector<holder_row>& holders) {
+    constexpr duration a_little = std::chrono::milliseconds{1};
+    const auto watch = [&](process_id who) {
+        if (who != self_)
+            t.result.watch.push_back(who);
+    };
+    contended no;
+    no.retry_after = t.what.ttl / 2;
+    no.place = t.result.queued ? queue.ahead + 1 : 0;
+    if (!holders.empty())
+        no.holder = party_of(holders.front().process);
+    if (queue.nearest) {
+        watch(queue.nearest->process);
+        return no;
+    }
+    for (const auto& h : holders) {
+        const auto life = life_of(h.process);
+        if (life == liveness::alive)
+            watch(h.process);
+        if (!(h.children_keep_locks && life == liveness::alive))
+            no.retry_after = std::min(no.retry_after,
+                                      std::max(free_at(*h.kept_by) - t.now, duration{}) + a_little);
+    }
+    return no;
+}
+
+std::optional<bond_id> ledger::withdraw(const claim& c, instant now, aftermath& after) {
+    std::optional<bond_id> own;
+    {
+        auto gone = db_.ask(query::waiter_remove, c.name, c.nonce);
+        std::optional<std::int64_t> seq;
+        while (gone.next()) {
+            seq = gone.number(0);
+            own = gone.as<bond_id>(1);
+        }
+        if (seq) {
+            auto next = db_.ask(query::waiter_after, c.name, *seq);
+            if (next.next())
+                after.letters.push_back(
+                    {next.as<process_id>(0), {letter::word::look, next.nonce(1)}});
+        }
+    }
+    {
+        auto gone = db_.ask(query::holder_remove, c.name, c.nonce);
+        while (gone.next())
+            own = gone.as<bond_id>(0);
+    }
+    if (c.renewal != renewal::none)
+        own.reset();
+    if (own)
+        db_.tell(query::bond_remove, self_, *own);
+    serve(c.name, now, after);
+    return own;
+}
+
+bool ledger::release(const claim& c, instant now, aftermath& after) {
+    std::optional<bond_id> own;
+    {
+        auto gone = db_.ask(query::holder_remove, c.name, c.nonce);
+        while (gone.next())
+            own = gone.as<bond_id>(0);
+    }
+    if (own && c.renewal == renewal::none)
+        db_.tell(query::bond_remove, self_, *own);
+    if (own)
+        serve(c.name, now, after);
+    return own.has_value();
+}
+
+// Also when its time is over: whoever takes a lock for that reason ends the bond in the same
+// transaction. So a bond that is there has lost nothing.
+std::optional<kept> ledger::renew(bond_id id, instant now) {
+    auto found = db_.ask(query::bond_prolong, now, self_, id);
+    if (!found.next())
+        return std::nullopt;
+    const kept renewed{id, read_bond(found, 0)};
+    found.finish();
+    return renewed;
+}
+
+std::size_t ledger::force_release(const std::string& name, instant now, aftermath& after) {
+    std::size_t count = 0;
+    for (const auto& h : holders_of(name)) {
+        ++count;
+        end_bond(name, h, now, after);
+    }
+    return count;
+}
+
+std::optional<aftermath::push> ledger::find_grant(const std::string& name, const nonce& whose) {
+    const auto holders = holders_of(name);
+    const auto* mine = find(holders, whose);
+    if (mine == nullptr || mine->process != self_)
+        return std::nullopt;
+    const grant given{mine->nonce, mine->fence, mine->reserved, terms_of(mine->bond, *mine->kept_by)};
+    return aftermath::push{self_, given, !queue_of(name, whose, {}).empty};
+}
+
+// ------------------------------------------------------------------------------------- looking
+
+std::vector<holder_row> ledger::holders_of(const std::string& name) {
+    std::vector<holder_row> all;
+    auto found = db_.ask(query::holders_of, name);
+    while (found.next())
+        if (auto h = read_holder(found); h.kept_by)
+            all.push_back(h);
+    return all;
+}
+
+ledger::queue_view ledger::queue_of(const std::string& name, const nonce& mine, instant now) {
+    queue_view view;
+    auto found = db_.ask(query::waiters_of, name);
+    while (found.next()) {
+        view.empty = false;
+        auto w = read_waiter(found);
+        if (w.nonce == mine) {
+            view.mine = std::move(w);
+            break;
+        }
+        if (is_frozen(w, now))
+            continue;
+        ++view.ahead;
+        view.nearest = std::move(w);
+    }
+    return view;
+}
+
+liveness ledger::life_of(process_id id) {
+    return id == self_ ? liveness::alive : watches_.look_at(id);
+}
+
+std::optional<party> ledger::party_of(process_id id) {
+    auto found = db_.ask(query::process_find, id);
+    if (!found.next())
+        return std::nullopt;
+    return party{std::string{found.text(0)}, found.number(1), std::string{found.text(2)}};
+}
+
+// ------------------------------------------------------------------------------------- serving
+
+// Reads until the first who must go on waiting, and only then writes: a cursor and changes to what it
+// walks over do not go together.
+void ledger::serve(const std::string& name, instant now, aftermath& after) {
+    std::vector<waiter_row> next;
+    std::optional<waiter_row> first_left;
+    std::size_t together = 0;
+    {
+        auto waiting = db_.ask(query::waiters_of, name);
+        if (!waiting.next())
+            return;
+        auto holding = crowd_of(holders_of(name));
+        do {
+            auto w = read_waiter(waiting);
+            if (is_frozen(w, now))
+                continue;
+            if (!holding.admits(w.mode, w.permits)) {
+                first_left = std::move(w);
+                break;
+            }
+            if (life_of(w.process) == liveness::dead) {
+                found_dead_.push_back(w.process);
+                continue;
+            }
+            holding.add(w.mode, w.nonce);
+            next.push_back(std::move(w));
+        } while (waiting.next());
+        together = holding.size();
+    }
+    for (const auto& w : next)
+        admit(name, w, first_left.has_value(), now, after);
+    // Alone, the new holder is whom the next one watches already.
+    if (first_left && !next.empty() && together > 1)
+        after.letters.push_back({first_left->process, {letter::word::look, first_left->nonce}});
+}
+
+// Its lease counts from now, on the clock that we share; so does its bond.
+void ledger::admit(const std::string& name, const waiter_row& w, bool wanted, instant now, aftermath& after) {
+    const auto [number, reserved] = take_fence(w.mode);
+    db_.ask(query::waiter_remove, name, w.nonce).finish();
+    db_.tell(query::holder_add, name, w.nonce, w.process, w.bond, w.mode, number, reserved, now);
+    auto bond = db_.ask(query::bond_prolong, now, w.process, w.bond);
+    HOLDFAST_ASSERT(bond.next(), "who is not frozen has a bond");
+    const auto terms = terms_of(w.bond, read_bond(bond, 0));
+    bond.finish();
+    after.pushes.push_back({w.process, {w.nonce, number, reserved, terms}, wanted});
+}
+
+// --------------------------------------------------------------------------------------- ending
+
+/// Ends the holders of a name who are dead, or over by time.
+void ledger::settle(const std::string& name, const nonce& but, instant now, aftermath& after) {
+    for (const auto& h : holders_of(name)) {
+        if (h.nonce == but)
+            continue;
+        const auto life = life_of(h.process);
+        if (life == liveness::dead)
+            bury(h.process, end::died, now, after);
+        else if (is_over(h, life, now))
+            end_bond(name, h, now, after);
+    }
+}
+
+// A lease that is over takes its bond along: were the bond renewed later, its process would believe
+// in all that the bond has kept, also in what is somebody else's by now.
+void ledger::end_bond(const std::string& name, const holder_row& h, instant now, aftermath& after) {
+    std::vector<std::string> freed{name};
+    if (h.kept_by->automatic) {
+        auto gone = db_.ask(query::holders_of_bond_remove, h.process, h.bond);
+        while (gone.next())
+            if (gone.text(0) != name)
+                freed.emplace_back(gone.text(0));
+    } else {
+        db_.ask(query::holder_remove, name, h.nonce).finish();
+    }
+    if (db_.tell(query::bond_remove, h.process, h.bond) == 1)
+        after.letters.push_back({h.process, letter::about_bond(h.bond)});
+    for (const auto& each : freed)
+        serve(each, now, after);
+}
+
+void ledger::end_forgotten(bond_id id, instant now, aftermath& after) {
+    std::vector<std::string> freed;
+    {
+        auto found = db_.ask(query::bond_find, self_, id);
+        if (!found.next() || now < free_at(read_bond(found, 0)))
+            return;
+    }
+    {
+        auto gone = db_.ask(query::holders_of_bond_remove, self_, id);
+        while (gone.next())
+            freed.emplace_back(gone.text(0));
+    }
+    db_.tell(query::bond_remove, self_, id);
+    for (const auto& each : freed)
+        serve(each, now, after);
+}
+
+// What a process leaves behind. One that died keeps others out for its lock delay, if it has one,
+// counted from now or from when its lease was over; then its row stays until that has passed too.
+// One that is silent (its FIFO is gone, so nobody can tell) keeps what is not over by time.
+void ledger::bury(process_id who, end how, instant now, aftermath& after) {
+    if (how == end::died) {
+        db_.tell(query::bonds_of_dead_cut, now, who);
+        db_.tell(query::process_is_dead, who);
+    }
+    db_.tell(query::bonds_over_remove, who, how == end::left ? never : now);
+
+    std::vector<std::string> touched;
+    {
+        auto gone = db_.ask(query::holders_over_remove, who);
+        while (gone.next())
+            touched.emplace_back(gone.text(0));
+    }
+    const bool all_gone = [&] {
+        auto left = db_.ask(query::bonds_left, who);
+        return left.next() && left.number(0) == 0;
+    }();
+    if (how != end::silent || all_gone) {
+        std::vector<std::pair<std::string, std::int64_t>> places;
+        {
+            auto gone = db_.ask(query::waiters_of_process_remove, who);
+            while (gone.next())
+                places.emplace_back(gone.text(0), gone.number(1));
+        }
+        for (auto& [name, seq] : places) {
+            auto next = db_.ask(query::waiter_after, name, seq);
+            if (next.next())
+                after.letters.push_back({next.as<process_id>(0), {letter::word::look, next.nonce(1)}});
+            touched.push_back(std::move(name));
+        }
+    }
+    if (all_gone) {
+        db_.tell(query::process_remove, who);
+        after.buried.push_back(who);
+    }
+    std::sort(touched.begin(), touched.end());
+    touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
+    for (const auto& name : touched)
+        serve(name, now, after);
+}
+
+void ledger::bury_the_dead(instant now, aftermath& after) {
+    while (!found_dead_.empty()) {
+        const auto who = found_dead_.back();
+        found_dead_.pop_back();
+        bury(who, end::died, now, after);
+    }
+}
+
+// ------------------------------------------------------------------------------ coming and going
+
+void ledger::enter(const party& who, children which, instant now, aftermath& after) {
+    db_.tell(query::process_add, self_, who.host, who.pid, who.purpose, which == children::keep_locks ? 1 : 0);
+    sweep(now, after);
+}
+
+void ledger::leave(instant now, aftermath& after) { bury(self_, end::left, now, after); }
+
+// What others left behind whom nobody has missed: rows of the dead, and FIFOs without rows. The latter
+// may belong to somebody who is just coming in and has not opened them yet; so they go now, not after
+// the transaction: whoever comes in looks inside a transaction whether his FIFOs are still there.
+void ledger::sweep(instant now, aftermath& after) {
+    std::vector<process_id> known;
+    {
+        auto all = db_.ask(query::processes);
+        while (all.next())
+            known.push_back(all.as<process_id>(0));
+    }
+    const auto traces = watches_.traces();
+    for (const auto id : known) {
+        if (id == self_)
+            continue;
+        const auto life = life_of(id);
+        if (life == liveness::dead)
+            bury(id, end::died, now, after);
+        else if (life == liveness::unknown && !std::binary_search(traces.begin(), traces.end(), id))
+            bury(id, end::silent, now, after);
+    }
+    std::sort(known.begin(), known.end());
+    for (const auto id : traces)
+        if (!std::binary_search(known.begin(), known.end(), id) && life_of(id) == liveness::dead)
+            watches_.remove_names(id);
+}
+
+} // namespace holdfast::sqlite
