@@ -33,12 +33,12 @@ public:
     CLI::App& app() noexcept { return app_; }
 
     /// The help text if that was asked for.
-    std::optional<tell> parse(words arguments) {
+    std::optional<text_asked_for> parse(words arguments) {
         std::reverse(arguments.begin(), arguments.end()); // CLI11 takes them from the back
         try {
             app_.parse(std::move(arguments));
         } catch (const CLI::CallForHelp&) {
-            return tell{help_};
+            return text_asked_for{help_};
         } catch (const CLI::ExtrasError&) {
             throw usage_error{"not understood: " + command_line(app_.remaining()) + hint()};
         } catch (const CLI::ParseError& problem) {
@@ -284,10 +284,10 @@ verb parse(const std::vector<std::string>& arguments) {
     }
     const auto& first = arguments.front();
     if (first == "--help" || first == "-h" || first == "help") {
-        return tell{help::general};
+        return text_asked_for{help::general};
     }
     if (first == "--version" || first == "-V") {
-        return tell{"holdfast " HOLDFAST_VERSION "\n"};
+        return text_asked_for{"holdfast " HOLDFAST_VERSION "\n"};
     }
     const auto found = verbs.find(first);
     if (found == verbs.end()) {

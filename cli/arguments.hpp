@@ -17,11 +17,12 @@ struct show_verb : inspect_options {};
 struct release_verb : inspect_options {};
 
 /// A text that was asked for: help, or the version.
-struct tell {
+struct text_asked_for {
     std::string text;
 };
 
-using verb = std::variant<run_options, ls_verb, show_verb, release_verb, doctor_options, tell>;
+using verb =
+    std::variant<run_options, ls_verb, show_verb, release_verb, doctor_options, text_asked_for>;
 
 /// Without the program's own name. Throws usage_error.
 [[nodiscard]] verb parse(const std::vector<std::string>& arguments);

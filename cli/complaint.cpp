@@ -1,11 +1,12 @@
 #include "complaint.hpp"
 #include "exit_codes.hpp"
+#include "terminal.hpp"
 #include "text.hpp"
 
 #include <holdfast/error.hpp>
 
+#include <new>
 #include <system_error>
-#include <unistd.h>
 
 namespace holdfast::cli {
 
@@ -46,13 +47,9 @@ complaint complaint_about(const std::exception& problem) {
 
 void say(std::string_view sentence) noexcept {
     try {
-        const std::string line = "holdfast: " + shortened(printable(sentence), 500) + "\n";
-        // If even this cannot be written, the exit code is all we have left.
-        [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
+        tell("holdfast: " + shortened(printable(sentence), 500) + "\n");
     } catch (const std::bad_alloc&) {
-        constexpr std::string_view last_words = "holdfast: out of memory\n";
-        [[maybe_unused]] const auto written =
-            ::write(STDERR_FILENO, last_words.data(), last_words.size());
+        tell("holdfast: out of memory\n");
     }
 }
 

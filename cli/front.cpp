@@ -15,7 +15,9 @@
 #include "process_tree.hpp"
 
 #include <array>
+#include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <poll.h>
 #include <sys/wait.h>
 

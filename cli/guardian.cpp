@@ -55,9 +55,14 @@ enum class way { front, guardian };
 
 client open_for(const run_options& options) {
     client_options ours;
-    ours.purpose = shortened(printable(command_line(options.command)), 200);
+    ours.purpose = shortened(printable(without_password(command_line(options.command))), 200);
     ours.children_keep_locks = true;
-    return open(options.url, ours);
+    auto engine = open(options.url, ours);
+    if (engine.capabilities().reach == reach::process) {
+        throw usage_error{"these locks hold only within one process, so nobody would be kept out; "
+                          "choose another engine"};
+    }
+    return engine;
 }
 
 int exit_code_from(int status) noexcept {
@@ -126,6 +131,7 @@ private:
     void watch_children();
     void command_changed(int status);
     void signal_front(int signal) const noexcept;
+    void tell_front(word, int code) const noexcept;
     void command_over();
     void lease_is_ending();
     void stop_everybody_by(instant);
@@ -153,8 +159,7 @@ private:
     instant kill_at_ = never;           // while stopping
 };
 
-// ------------------------------------------------------------------------------------------
-// WAITING
+// -------------------------------------------------------------------------------------- WAITING
 
 void guardian::wait_until_granted() {
     if (is_terminal(STDERR_FILENO) && options_.wait != duration::zero()) {
@@ -214,8 +219,7 @@ void guardian::pass_on_at_the_gate() {
 
 void guardian::watch_over_command() {
     const std::stop_callback when_ending{lease_->stop_token(), [this] { lease_ending_.raise(); }};
-    for (;;) {
-        sleep(lease_ending_.descriptor(), next_tick());
+    for (;;) { // looks first: the command may have ended before we came here
         hear_front();
         hear_signals();
         watch_children();
@@ -226,6 +230,7 @@ void guardian::watch_over_command() {
             kill_everybody_and_end(exit_code::lost);
         }
         setting_.board.write(lease_->deadline());
+        sleep(lease_ending_.descriptor(), next_tick());
     }
 }
 
@@ -321,6 +326,12 @@ void guardian::command_changed(int status) {
     }
 }
 
+/// The last it hears from us. It may be stopped, as the command was: it must wake up to end.
+void guardian::tell_front(word what, int code) const noexcept {
+    front_.say({.what = what, .value = code});
+    signal_front(SIGCONT);
+}
+
 void guardian::signal_front(int signal) const noexcept {
     if (::getppid() == setting_.front) { // while it lives
         ::kill(setting_.front, signal);
@@ -340,7 +351,7 @@ void guardian::command_over() {
         end(code);
     }
     if (phase_ == phase::running) {
-        front_.say({.what = word::stays, .value = code});
+        tell_front(word::stays, code);
         front_.cut(); // it ends now, and that is no reason to kill anybody
         silence(STDERR_FILENO);
         phase_ = phase::lingering;
@@ -374,7 +385,7 @@ void guardian::stop_everybody_by(instant when) {
 void guardian::withdraw(int code) {
     client_.close();
     line_.reset();
-    front_.say({.what = word::ended, .value = code});
+    tell_front(word::ended, code);
     ::_exit(code);
 }
 
@@ -395,14 +406,14 @@ void guardian::fail(const std::exception& failed) {
         lease_->release();
     }
     client_.close();
-    front_.say({.what = word::ended, .value = problem.exit_code});
+    tell_front(word::ended, problem.exit_code);
     ::_exit(problem.exit_code);
 }
 
 void guardian::end(int code) {
     code = given_back(code);
     client_.close();
-    front_.say({.what = word::ended, .value = code});
+    tell_front(word::ended, code);
     ::_exit(code);
 }
 

@@ -78,8 +78,7 @@ int ls(const inspect_options& options) {
     } else if (!locks.empty()) {
         print(as_text(locks));
     } else if (is_terminal(STDERR_FILENO) && is_terminal(STDOUT_FILENO)) {
-        constexpr std::string_view nothing = "no locks held\n";
-        [[maybe_unused]] const auto said = ::write(STDERR_FILENO, nothing.data(), nothing.size());
+        tell("no locks held\n");
     }
     return 0;
 }

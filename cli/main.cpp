@@ -6,7 +6,9 @@
 #include "exit_codes.hpp"
 #include "json.hpp"
 #include "terminal.hpp"
+#include "text.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <string>
 #include <variant>
@@ -22,7 +24,7 @@ struct carry_out {
     int operator()(const show_verb& options) const { return show(options); }
     int operator()(const release_verb& options) const { return release(options); }
     int operator()(const doctor_options& options) const { return doctor(options); }
-    int operator()(const tell& asked) const {
+    int operator()(const text_asked_for& asked) const {
         print(asked.text);
         return exit_code::success;
     }
@@ -63,5 +65,7 @@ int hold_fast(const std::vector<std::string>& arguments) {
 
 int main(int count, char** arguments) {
     holdfast::cli::seat_standard_descriptors();
-    return holdfast::cli::hold_fast({arguments + (count > 0 ? 1 : 0), arguments + count});
+    const std::vector<std::string> copied{arguments + (count > 0 ? 1 : 0), arguments + count};
+    std::for_each(arguments, arguments + count, holdfast::cli::hide_password);
+    return holdfast::cli::hold_fast(copied);
 }

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <system_error>
 #include <unistd.h>
@@ -61,6 +62,15 @@ void print(std::string_view text) {
             throw std::system_error{errno, std::generic_category(), "cannot write the output"};
         }
         text.remove_prefix(written < 0 ? 0 : static_cast<std::size_t>(written));
+    }
+}
+
+void tell(std::string_view text) noexcept {
+    constexpr int moment = 100; // milliseconds
+    pollfd there{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+    if (::poll(&there, 1, moment) == 1) {
+        // If even this cannot be written, the exit code is all we have left.
+        [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
     }
 }
 

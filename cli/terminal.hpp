@@ -23,6 +23,10 @@ enum class colour { plain, bold, dim, green, yellow, red };
 /// All of it to stdout, or std::system_error: half an answer must not look like an answer.
 void print(std::string_view text);
 
+/// To stderr, unless that would have to wait: a reader that does not read, or a terminal that was
+/// stopped with ^S, must not hold up whoever holds a lock.
+void tell(std::string_view text) noexcept;
+
 /// Programs are sometimes started without stdin, stdout or stderr. A database must not become
 /// descriptor 2, so /dev/null takes the empty seats.
 void seat_standard_descriptors() noexcept;

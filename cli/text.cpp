@@ -1,7 +1,6 @@
 #include "text.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace holdfast::cli {
 
@@ -67,14 +66,30 @@ bool needs_quotes(std::string_view argument) {
     return argument.empty() || argument.find_first_of(" \t\n'\"") != std::string_view::npos;
 }
 
-/// user:secret@host becomes user:***@host.
-void hide_password_of_authority(std::string& url, std::size_t begin) {
-    const auto end = std::min(url.find_first_of("/?", begin), url.size());
-    const auto at = url.rfind('@', end);
-    const auto colon = url.find(':', begin);
-    if (at != std::string::npos && at > begin && colon < at) {
-        url.replace(colon + 1, at - colon - 1, "***");
+struct stretch {
+    std::size_t begin;
+    std::size_t end;
+};
+
+/// Where passwords stand: user:HERE@host, one in each authority (a quorum has several), and
+/// password=HERE.
+std::vector<stretch> secrets_in(std::string_view url) {
+    std::vector<stretch> found;
+    for (auto mark = url.find("://"); mark != url.npos; mark = url.find("://", mark + 3)) {
+        const auto authority = mark + 3;
+        const auto end = std::min(url.find_first_of("/?", authority), url.size());
+        const auto at = url.substr(0, end).rfind('@');
+        const auto colon = url.find(':', authority);
+        if (at != url.npos && at > authority && colon < at) {
+            found.push_back({colon + 1, at});
+        }
     }
+    constexpr std::string_view option = "password=";
+    for (auto mark = url.find(option); mark != url.npos; mark = url.find(option, mark + 1)) {
+        const auto begin = mark + option.size();
+        found.push_back({begin, std::min(url.find_first_of("&, ", begin), url.size())});
+    }
+    return found;
 }
 
 } // namespace
@@ -150,18 +165,20 @@ std::string pattern_for(std::string_view name) {
     return pattern;
 }
 
+void hide_password(char* argument) {
+    for (const auto& secret : secrets_in(argument)) {
+        std::fill(argument + secret.begin, argument + secret.end, '*');
+    }
+}
+
 std::string without_password(std::string_view url) {
     std::string shown{url};
-    for (auto mark = shown.find("://"); mark != std::string::npos;
-         mark = shown.find("://", mark + 3)) { // a quorum has several
-        hide_password_of_authority(shown, mark + 3);
-    }
-    constexpr std::string_view option = "password=";
-    for (auto secret = shown.find(option); secret != std::string::npos;
-         secret = shown.find(option, secret + option.size())) {
-        const auto begin = secret + option.size();
-        const auto end = std::min(shown.find_first_of("&,", begin), shown.size());
-        shown.replace(begin, end - begin, "***");
+    auto secrets = secrets_in(url);
+    std::sort(secrets.begin(), secrets.end(), [](const stretch& left, const stretch& right) {
+        return left.begin > right.begin; // from the back, so that the places before stay valid
+    });
+    for (const auto& secret : secrets) {
+        shown.replace(secret.begin, secret.end - secret.begin, "***");
     }
     return shown;
 }

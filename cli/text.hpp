@@ -31,4 +31,7 @@ namespace holdfast::cli {
 /// A URL as it may be shown: without its password.
 [[nodiscard]] std::string without_password(std::string_view url);
 
+/// The same in place: what `ps` shows of us is the very memory that argv points to.
+void hide_password(char* argument);
+
 } // namespace holdfast::cli

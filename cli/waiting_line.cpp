@@ -23,11 +23,6 @@ constexpr auto before_the_first_line = 300ms;
 constexpr auto between_lines = 1s;
 constexpr std::string_view erase_line = "\r\x1b[K";
 
-void write_to_terminal(const std::string& text) {
-    // A terminal that went away takes its line with it.
-    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
-}
-
 /// False if it was asked to stop meanwhile.
 bool pause(const std::stop_token& stop, std::chrono::milliseconds time) {
     std::mutex guard;
@@ -84,14 +79,16 @@ std::string waiting_sentence(const std::string& name, const lock_info& lock, con
 }
 
 waiting_line::waiting_line(const client& engine, const std::string& name)
-    : engine_{engine}, name_{name}, teller_{[this](const std::stop_token& stop) { tell(stop); }} {}
+    : engine_{engine}, name_{name}, teller_{[this](const std::stop_token& stop) {
+          keep_telling(stop);
+      }} {}
 
 waiting_line::~waiting_line() {
     teller_.request_stop();
     teller_.join();
 }
 
-void waiting_line::tell(const std::stop_token& stop) const {
+void waiting_line::keep_telling(const std::stop_token& stop) const {
     bool shown = false;
     for (bool on = pause(stop, before_the_first_line); on; on = pause(stop, between_lines)) {
         if (!in_foreground_of(
@@ -100,11 +97,11 @@ void waiting_line::tell(const std::stop_token& stop) const {
         }
         const auto text = "holdfast: " + sentence_now(engine_, name_);
         const auto fitting = shortened(text, width_of(STDERR_FILENO) - 1);
-        write_to_terminal(std::string{erase_line} + in(colour::dim, fitting, STDERR_FILENO));
+        tell(std::string{erase_line} + in(colour::dim, fitting, STDERR_FILENO));
         shown = true;
     }
     if (shown && in_foreground_of(STDERR_FILENO)) {
-        write_to_terminal(std::string{erase_line});
+        tell(erase_line);
     }
 }
 

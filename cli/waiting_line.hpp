@@ -28,7 +28,7 @@ public:
     ~waiting_line();
 
 private:
-    void tell(const std::stop_token&) const;
+    void keep_telling(const std::stop_token&) const;
 
     const client& engine_;
     const std::string& name_;

@@ -21,5 +21,10 @@ function(holdfast_test target)
         list(APPEND properties ENVIRONMENT "${arg_ENVIRONMENT}")
     endif()
     # PRE_TEST: asked for its list by ctest, not by the build, which may build only some of the programs.
-    gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})
+    gtest_discover_tests(${target}
+        TEST_PREFIX ${arg_LABEL}.
+        NO_PRETTY_VALUES
+        DISCOVERY_MODE PRE_TEST
+        DISCOVERY_TIMEOUT 60
+        PROPERTIES ${properties})
 endfunction()

@@ -36,11 +36,20 @@ protected:
     std::uint32_t permits_ = 1;
 };
 
+/// A time in any unit as ours, never negative; too long to count is forever.
+template <class Rep, class Period>
+[[nodiscard]] constexpr duration as_wait(const std::chrono::duration<Rep, Period>& wait) {
+    using exact = std::chrono::duration<long double, duration::period>;
+    if (exact{wait} >= exact{forever})
+        return forever;
+    return wait > wait.zero() ? std::chrono::duration_cast<duration>(wait) : duration::zero();
+}
+
 /// What is left until `when` on another clock, never negative; clocks that std::unique_lock uses.
 template <class Clock, class Duration>
 [[nodiscard]] duration until(const std::chrono::time_point<Clock, Duration>& when) {
-    const auto left = when - Clock::now();
-    return left > left.zero() ? std::chrono::duration_cast<duration>(left) : duration::zero();
+    const auto now = Clock::now();
+    return when > now ? as_wait(when - now) : duration::zero();
 }
 
 } // namespace detail

@@ -18,7 +18,7 @@ public:
     [[nodiscard]] bool try_lock();
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& wait) {
-        return try_lock_within(std::chrono::duration_cast<duration>(wait));
+        return try_lock_within(detail::as_wait(wait));
     }
     template <class Clock, class Duration>
     [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration>& when) {

@@ -134,6 +134,18 @@ void client_state::perform(actions& wanted, patience how) {
         perform_one(one, how);
 }
 
+template <class F> void client_state::ask_engine(patience how, call& c, F ask) {
+    if (closed_)
+        return;
+    if (backend_->able().blocks_caller) {
+        if (how == patience::none)
+            return loop_.post([ask = std::move(ask), c] { ask(c); });
+        if (how == patience::short_)
+            c.answer_by = std::min(c.answer_by, c.asked + unlocks_patience);
+    }
+    ask(c);
+}
+
 void client_state::perform_one(action& one, patience how) {
     std::visit(
         overloaded{
@@ -169,18 +181,6 @@ void client_state::perform_one(action& one, patience how) {
             [&](tell_lost& a) { lane_.post([whom = std::move(a.whom)] { whom->report_lost(); }); },
             [&](tell_observer& a) { tell(a); }},
         one);
-}
-
-void client_state::ask_engine(patience how, call& c, std::function<void(const call&)> ask) {
-    if (closed_)
-        return;
-    if (backend_->able().blocks_caller) {
-        if (how == patience::none)
-            return loop_.post([ask = std::move(ask), c] { ask(c); });
-        if (how == patience::short_)
-            c.answer_by = std::min(c.answer_by, c.asked + unlocks_patience);
-    }
-    ask(c);
 }
 
 void client_state::tell(const tell_observer& what) {

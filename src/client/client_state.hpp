@@ -108,7 +108,7 @@ private:
     void after_deciding();
     void perform(actions&, patience);
     void perform_one(action&, patience);
-    void ask_engine(patience, call&, std::function<void(const call&)>);
+    template <class F> void ask_engine(patience, call&, F ask);
     void tell(const tell_observer&);
     [[nodiscard]] call operator_call();
 

@@ -15,6 +15,10 @@ namespace {
     return make_error_code(boost::system::errc::resource_deadlock_would_occur);
 }
 
+[[nodiscard]] error_code reason_of(const failure& f) {
+    return f.applied == applied::maybe ? make_error_code(errc::outcome_unknown) : f.code;
+}
+
 [[nodiscard]] bool is_final(const failure& f) {
     return f.applied == applied::no && f.code != condition::try_again;
 }
@@ -55,9 +59,11 @@ void core::acquire(wish& w, instant now, actions& out) {
         return;
     }
     w.queued_at = &t;
-    w.give_up = w.asks_once() ? never : later(now, w.what.options.wait);
+    w.give_up = later(now, w.asks_once() ? request_limit(like.ttl) : w.what.options.wait);
     t.wishes.push_back(w);
     agenda_.put(w, w.give_up);
+    if (w.asks_once())
+        cut_pauses_short(t, now, out);
     settle(t, now, out);
 }
 
@@ -102,8 +108,10 @@ bool core::enter_again(wish& w, shape& like, queues_of_name& queues, instant now
         hand(*read->from, w, now, out);
         return true;
     }
-    if (like.mode == mode::shared && written)
+    if (like.mode == mode::shared && written) {
         like.within = written->from->given.nonce;
+        written->from->wanted = true; // by ourselves: whoever it were passed to would write beside us
+    }
     return false;
 }
 
@@ -134,6 +142,13 @@ bool core::contended_here(const turnstile& t) const noexcept {
     return std::any_of(t.talks.begin(), t.talks.end(), [](const talk& k) {
         return k.now == talk::state::waiting && !k.leaving();
     });
+}
+
+// Who asks but once must not wait until a talk that others began has recovered from a failure.
+void core::cut_pauses_short(turnstile& t, instant now, actions& out) {
+    for (auto& k : t.talks)
+        if (k.now == talk::state::pausing && !k.leaving() && !k.on_its_way)
+            attempt(k, now, out);
 }
 
 void core::close_to_readers(const queues_of_name& queues) noexcept {
@@ -169,15 +184,19 @@ void core::cancel(wish& w, error_code why, instant now, actions& out) {
 // The wait is over. If the engine was away, or left us without an answer, say so.
 void core::give_up(wish& w, instant now, actions& out) {
     auto& t = *w.queued_at;
-    error_code why = errc::timed_out;
+    error_code why;
+    if (!w.asks_once())
+        why = errc::timed_out;
     std::string detail;
-    for (const auto& k : t.talks)
-        if (!k.leaving() && !k.heard) {
-            why = !k.last_failure.code || k.last_failure.applied == applied::maybe
-                      ? make_error_code(errc::outcome_unknown)
-                      : k.last_failure.code;
-            detail = k.last_failure.detail;
-        }
+    for (const auto& k : t.talks) {
+        if (k.leaving() || (t.fair() && &k != w.own))
+            continue;
+        if (k.on_its_way && now >= k.answer_by)
+            why = errc::outcome_unknown;
+        else if (k.last_failure.code)
+            why = reason_of(k.last_failure);
+        detail = k.last_failure.detail;
+    }
     answer(w, why, std::move(detail), out);
     settle(t, now, out);
 }
@@ -251,10 +270,11 @@ void core::attempt(talk& k, instant now, actions& out) {
     k.on_its_way = true;
     k.woken = false;
     k.last_attempt = now;
+    k.answer_by = later(now, limit);
     const auto number = next_ticket();
     asked_.emplace(number, &k);
     agenda_.remove(k);
-    out.emplace_back(do_attempt{{number, now, later(now, limit)}, k.what, k.joined});
+    out.emplace_back(do_attempt{{number, now, k.answer_by}, k.what, k.joined});
 }
 
 void core::attempted(ticket number, const attempt_answer& answer, instant now, actions& out) {
@@ -331,7 +351,6 @@ void core::begin_again(talk& k, instant now) {
 void core::refused(talk& k, const contended& no, instant now, actions& out) {
     auto& t = k.at;
     k.pause.reset();
-    k.heard = true;
     k.last_failure = {};
     k.may_be_applied = k.joined == joining::queue;
     if (k.leaving()) {
@@ -364,7 +383,6 @@ void core::refused(talk& k, const contended& no, instant now, actions& out) {
 void core::failed(talk& k, const failure& f, instant now, actions& out) {
     auto& t = k.at;
     k.may_be_applied = k.may_be_applied || f.applied == applied::maybe;
-    k.heard = false;
     k.last_failure = f;
     if (f.applied == applied::maybe)
         note(out, event::kind::unknown, t.name, {}, f.detail);
@@ -382,8 +400,7 @@ void core::failed(talk& k, const failure& f, instant now, actions& out) {
         settle(t, now, out);
         return;
     }
-    const error_code why = f.applied == applied::maybe ? make_error_code(errc::outcome_unknown) : f.code;
-    answer_those_who_ask_once(k, why, f.detail, out);
+    answer_those_who_ask_once(k, reason_of(f), f.detail, out);
     if (wanted_by_somebody(k)) {
         k.now = talk::state::pausing;
         if (has(defect::fresh_nonce_on_retry))
@@ -442,12 +459,20 @@ void core::withdrawn(ticket number, applied certainty, instant now, actions& out
     asked_.erase(found);
     k.on_its_way = false;
     auto& t = k.at;
-    if (certainty == applied::no || now >= gone_by_itself(k.last_attempt, k.what->ttl, k.what->lock_delay)) {
+    if (certainty == applied::no || now >= gone_at(k.last_attempt, *k.what)) {
         end_talk(k);
         settle(t, now, out);
         return;
     }
     agenda_.put(k, later(now, k.pause.next(chance_)));
+}
+
+// After this the engine has ended by itself what was last asked or renewed at `sent`. What lives on a
+// session ends with it only, and that may be kept alive by others: there we ask until we are told.
+instant core::gone_at(instant sent, const claim& what, duration granted) const noexcept {
+    if (settings_.able.ttl == ttl_scope::session)
+        return never;
+    return gone_by_itself(sent, std::max(what.ttl, granted), what.lock_delay);
 }
 
 void core::end_talk(talk& k) {
@@ -564,7 +589,7 @@ void core::part(engine_grant& g, goodbye* waits, instant now, actions& out) {
     auto& p = partings_.emplace_back(g.what, g.given);
     p.self = std::prev(partings_.end());
     p.waits = waits;
-    p.gone_at = gone_by_itself(now, g.what->ttl, g.what->lock_delay);
+    p.gone_at = gone_at(now, *g.what, g.given.terms.ttl);
     end_grant(g);
     send_release(p, now, out);
 }
@@ -667,7 +692,8 @@ void core::lose_bond(bond& b, instant now, actions& out) {
         settle(*t, now, out);
 }
 
-// One lease has come to its own limit, though its bond goes on: lost for its holder, given back.
+// One lease has come to its own limit, though its bond goes on: lost for its holder, given back. With a
+// lock delay it is left to expire instead: a release would free it at once.
 void core::lose_hold(hold& h, instant now, actions& out) {
     std::shared_ptr<hold> self; // keeps it alive while we end it
     for (const auto& user : h.from->users)
@@ -678,8 +704,12 @@ void core::lose_hold(hold& h, instant now, actions& out) {
     end_hold(h, ending::lost);
     note(out, event::kind::lost, h.name, h.fence);
     out.emplace_back(tell_lost{std::move(self)});
-    if (g.users.empty())
-        part(g, nullptr, now, out);
+    if (g.users.empty()) {
+        if (g.what->lock_delay > duration::zero())
+            end_grant(g);
+        else
+            part(g, nullptr, now, out);
+    }
     settle(t, now, out);
 }
 
@@ -747,7 +777,7 @@ void core::talk_due(talk& k, instant now, actions& out) {
     if (!k.leaving())
         return attempt(k, now, out);
     auto& t = k.at;
-    if (now >= gone_by_itself(k.last_attempt, k.what->ttl, k.what->lock_delay)) {
+    if (now >= gone_at(k.last_attempt, *k.what)) {
         end_talk(k);
         settle(t, now, out);
     } else {

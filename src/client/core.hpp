@@ -98,6 +98,7 @@ private:
     [[nodiscard]] std::shared_ptr<hold> held_by(owner_id, mode, const queues_of_name&, instant now) const;
     turnstile& queue_for(const std::shared_ptr<const std::string>& name, const shape&, queues_of_name&);
     [[nodiscard]] bool contended_here(const turnstile&) const noexcept;
+    void cut_pauses_short(turnstile&, instant now, actions&);
     void close_to_readers(const queues_of_name&) noexcept;
     void answer(wish&, error_code, std::string detail, actions&);
     void unqueue(wish&) noexcept;
@@ -113,6 +114,7 @@ private:
     void failed(talk&, const failure&, instant now, actions&);
     void leave(talk&, instant now, actions&);
     void withdraw(talk&, instant now, actions&);
+    [[nodiscard]] instant gone_at(instant sent, const claim&, duration granted = {}) const noexcept;
     void end_talk(talk&);
     void answer_those_who_ask_once(talk&, error_code, const std::string& detail, actions&);
     [[nodiscard]] static bool wanted_by_somebody(const talk&) noexcept;

@@ -8,6 +8,8 @@
 #include <holdfast/backend.hpp>
 #include <holdfast/observer.hpp>
 
+#include <boost/container/small_vector.hpp>
+
 #include <memory>
 #include <string>
 #include <variant>
@@ -67,6 +69,6 @@ struct tell_observer {
 
 using action = std::variant<do_attempt, do_withdraw, do_release, do_renew, do_forget, tell_wish,
                             tell_goodbye, tell_stop, tell_lost, tell_observer>;
-using actions = std::vector<action>;
+using actions = boost::container::small_vector<action, 4>; // most decisions fit without the heap
 
 } // namespace holdfast::detail

@@ -58,11 +58,11 @@ struct talk : agenda_item {
     bool woken = false;            // a hint came while a request was on its way
     bool may_be_applied = false;   // the engine may know of us: a place, or a grant unheard of
     instant last_attempt{};
+    instant answer_by{};            // of that attempt
     joining joined = joining::none; // whether the last attempt asked for a place
     std::list<talk>::iterator self;
     wish* for_wish = nullptr;      // fair order: whose place this is
-    bool heard = false;            // the last word of the engine was "contended"
-    failure last_failure;          // else why it did not work, if it said so
+    failure last_failure;    // without a code: the last word was "contended", or there was none yet
     back_off pause;
     struct place : on_bond {
         place() : on_bond{on_bond::kind::place} {}

@@ -20,7 +20,7 @@ struct wish : agenda_item, boost::intrusive::list_base_hook<> {
     request what;
     turnstile* queued_at = nullptr; // null before and after it waits
     talk* own = nullptr;            // fair order: the talk that stands in the engine's queue for it
-    instant give_up = never;        // never for one that asks just once: the first answer decides
+    instant give_up = never;        // one that asks just once waits for one request at most
 
     [[nodiscard]] bool asks_once() const noexcept { return what.options.wait <= duration::zero(); }
 

@@ -209,7 +209,7 @@ void engine::release(const call& c, const std::shared_ptr<const claim>& what, co
         if (!presence_)
             return;
         write(c.answer_by, news, [&](ledger& rules, instant now, aftermath& after) {
-            was_ours = rules.release(*what, now, after);
+            was_ours = rules.release(*what, given, now, after);
         });
         if (what->renewal == renewal::none && !forgotten_.contains(given.terms.bond))
             bonds_.erase(given.terms.bond);
@@ -348,13 +348,19 @@ template <class Body> std::optional<failure> engine::in_turn(instant by, tidings
     return failed;
 }
 
-/// Writes; if the file is another one by now, opens that one, and tries once more.
+/// Writes, and deals with what is no fault of this write: a file that is another one by now, and a full
+/// disk. There, what stands in the log goes into the file, so that the log can begin anew without growing.
 template <class Body> void engine::write(instant by, tidings& news, Body body) {
     try {
         write_once(by, news, body);
     } catch (const file_moved&) {
         reopen(news);
         throw trouble{SQLITE_BUSY, "the lock file was moved, deleted or replaced; all that was held in it is lost"};
+    } catch (const trouble& what) {
+        if (what.code() != SQLITE_FULL)
+            throw;
+        file_.db->execute("PRAGMA wal_checkpoint(PASSIVE)");
+        write_once(by, news, body);
     }
 }
 

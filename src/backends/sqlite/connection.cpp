@@ -215,7 +215,12 @@ std::string connection::first_bytes(std::size_t how_many) const {
 
 // IMMEDIATE: a reader that wants to become a writer later is turned away without waiting.
 void connection::begin_writing() {
+    constexpr duration often_enough = std::chrono::milliseconds{10};
     ask(query::begin).finish();
+    const auto now = boot_clock::now();
+    if (now - looked_ < often_enough)
+        return;
+    looked_ = now;
     if (moved()) {
         roll_back();
         throw file_moved{SQLITE_IOERR, "the lock file was moved, deleted or replaced while it was in use"};

@@ -119,6 +119,7 @@ private:
 
     sqlite3* db_ = nullptr;
     instant wait_until_{};
+    instant looked_{}; ///< when we last made sure that the path still leads to our file
     std::array<sqlite3_stmt*, query_count> statements_{};
 };
 

@@ -119,6 +119,7 @@ void settle_in(lock_file& file) {
     if (db.ask_text("PRAGMA journal_mode = WAL") != "wal")
         throw trouble{SQLITE_CANTOPEN, file.path + " cannot be used with a write-ahead log here"};
     db.execute("PRAGMA synchronous = NORMAL; PRAGMA secure_delete = OFF; PRAGMA temp_store = MEMORY");
+    static_cast<void>(db.ask_number("SELECT count(*) FROM meta")); // only now both files are there
     share_log(file);
 }
 
@@ -154,6 +155,13 @@ enum class nature : std::uint8_t { empty, ours, another_database, no_database };
     return true;
 }
 
+/// Whether somebody has taken a table or the counter out of it.
+[[nodiscard]] bool has_all(connection& db) {
+    return db.ask_number("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN"
+                         " ('meta', 'process', 'bond', 'holder', 'waiter')") == 5 &&
+           db.ask_number("SELECT count(*) FROM meta") == 1;
+}
+
 enum class state : std::uint8_t { good, unmade, damaged };
 
 [[nodiscard]] state state_of_ours(lock_file& file) {
@@ -165,7 +173,7 @@ enum class state : std::uint8_t { good, unmade, damaged };
                    ", this one knows " + std::to_string(schema_version) + "); use that one");
         if (version == 0) // whoever made it did not come to the end
             return db.ask_number("SELECT count(*) FROM sqlite_schema") == 0 ? state::unmade : state::damaged;
-        return is_sound(db, file.directory) ? state::good : state::damaged;
+        return has_all(db) && is_sound(db, file.directory) ? state::good : state::damaged;
     } catch (const trouble& what) {
         if (is_damage(what.code()))
             return state::damaged;
@@ -269,8 +277,8 @@ void check_place(const lock_file& file, const machine& on) {
 
 void connect(lock_file& file) {
     struct stat found{};
-    if (::stat(file.path.c_str(), &found) != 0)
-        refuse(file.path, errno);
+    if (::stat(file.path.c_str(), &found) != 0) // just moved aside, it will be made anew
+        throw trouble{SQLITE_CANTOPEN, std::strerror(errno)};
     if (::faccessat(AT_FDCWD, file.path.c_str(), R_OK | W_OK, AT_EACCESS) != 0)
         refuse(file.path + " cannot be read and written", errno);
     file.shared = sharing::like_file(found);

@@ -75,6 +75,11 @@ holder_row read_holder(const rows& row) {
 // Nobody holds, nobody waits: one look, one number, one row. Else the rules of the queue.
 attempted ledger::attempt(const claim& c, joining join, const asker& us, instant now, aftermath& after) {
     trial t{c, us, now, after};
+    if (const auto seen = glance(c.name, us.usual.value_or(bond_id{})); seen.idle) {
+        keep_bond(t, known_bond(t, nullptr), seen.usual);
+        give(t, seen.fences);
+        return std::move(t.result);
+    }
     const auto holders = holders_of(c.name);
     if (const auto* mine = find(holders, c.nonce); mine != nullptr && mine->process == self_) {
         say_yours(t, *mine);
@@ -83,7 +88,8 @@ attempted ledger::attempt(const claim& c, joining join, const asker& us, instant
     const auto queue = queue_of(c.name, c.nonce, now);
     if ((queue.empty || reads_within(c, holders)) && admits(holders, c)) {
         t.result.wanted = !queue.empty;
-        give(t);
+        keep_bond(t, known_bond(t, nullptr));
+        give(t, fences());
         return std::move(t.result);
     }
     if (queue.mine) { // before serving: who asks again is not frozen
@@ -110,7 +116,8 @@ void ledger::hear_queue(trial& t, joining join) {
         const auto queue = queue_of(c.name, c.nonce, t.now);
         if (!queue.mine && queue.ahead == 0 && admits(holders, c)) {
             t.result.wanted = !queue.empty;
-            return give(t);
+            keep_bond(t, known_bond(t, nullptr));
+            return give(t, fences());
         }
         if (!queue.nearest || life_of(queue.nearest->process) != liveness::dead)
             return say_wait(t, join, queue);
@@ -130,7 +137,7 @@ void ledger::say_yours(trial& t, const holder_row& mine) {
     if (bond.id != mine.bond)
         db_.tell(query::holder_rebind, bond.id, t.what.name, t.what.nonce);
     t.result.answer = grant{mine.nonce, mine.fence, mine.reserved, terms_of(bond.id, bond.row)};
-    t.result.wanted = !queue_of(t.what.name, t.what.nonce, t.now).empty;
+    t.result.wanted = has_waiters(t.what.name);
 }
 
 /// The bond to go on with: of explicit leases the one that stands in the row, else the usual one.
@@ -142,17 +149,17 @@ std::optional<bond_id> ledger::known_bond(const trial& t, const bond_id* standin
     return *standing;
 }
 
-/// Sees to it that a bond of ours is there and has a good part of its life before it.
 void ledger::keep_bond(trial& t, std::optional<bond_id> known) {
-    if (known) {
-        auto found = db_.ask(query::bond_find, self_, *known);
-        if (found.next()) {
-            const auto row = read_bond(found, 0);
-            t.result.bond = is_due(row, t.now) ? renew(*known, t.now) : kept{*known, row};
-            return;
-        }
-        t.result.lost = known; // somebody ended it, and with it all that it kept
+    keep_bond(t, known, known ? find_bond(*known) : std::nullopt);
+}
+
+/// Sees to it that a bond of ours is there and has a good part of its life before it.
+void ledger::keep_bond(trial& t, std::optional<bond_id> known, const std::optional<bond_row>& found) {
+    if (known && found) {
+        t.result.bond = is_due(*found, t.now) ? renew(*known, t.now) : kept{*known, *found};
+        return;
     }
+    t.result.lost = known; // if there was one: somebody ended it, and with it all that it kept
     const auto ttl = std::min(t.what.ttl, longest_ttl);
     const bond_row row{.ttl = ttl,
                        .lock_delay = std::min(t.what.lock_delay, longest_ttl),
@@ -170,26 +177,25 @@ void ledger::keep_bond(trial& t, std::optional<bond_id> known) {
     t.result.bond = kept{t.us.fresh, row};
 }
 
-void ledger::give(trial& t) {
+void ledger::give(trial& t, fence_range numbers) {
     const auto& c = t.what;
-    keep_bond(t, known_bond(t, nullptr));
     const auto& bond = *t.result.bond;
-    const auto [number, reserved] = take_fence(c.mode);
+    const auto [number, reserved] = take_fence(c.mode, numbers);
     db_.tell(query::holder_add, c.name, c.nonce, self_, bond.id, c.mode, number, reserved, t.now);
     t.result.answer = grant{c.nonce, number, reserved, terms_of(bond.id, bond.row)};
 }
 
 // Readers carry the last number handed out: not below any writer before them, below all after.
-std::pair<fence, std::uint32_t> ledger::take_fence(mode how) {
+std::pair<fence, std::uint32_t> ledger::take_fence(mode how, fence_range numbers) {
     if (how == mode::permit)
         return {};
-    auto number = how == mode::exclusive ? db_.ask(query::fence_take, 1 + reserved_passes)
-                                         : db_.ask(query::fence_last);
-    if (!number.next())
+    if (how == mode::shared)
+        return {fence{numbers.next - 1}, 0};
+    const auto after_ours = numbers.next + 1 + reserved_passes;
+    if (after_ours > numbers.end)
         throw out_of_fences{};
-    const fence given{number.number(0)};
-    number.finish();
-    return {given, how == mode::exclusive ? static_cast<std::uint32_t>(reserved_passes) : 0U};
+    db_.tell(query::fence_move, after_ours);
+    return {fence{numbers.next}, static_cast<std::uint32_t>(reserved_passes)};
 }
 
 void ledger::say_wait(trial& t, joining join, const queue_view& queue) {
@@ -256,11 +262,9 @@ std::optional<bond_id> ledger::withdraw(const claim& c, instant now, aftermath& 
                     {next.as<process_id>(0), {letter::word::look, next.nonce(1)}});
         }
     }
-    {
-        auto gone = db_.ask(query::holder_remove, c.name, c.nonce);
-        while (gone.next())
-            own = gone.as<bond_id>(0);
-    }
+    if (auto held = db_.ask(query::holder_bond, c.name, c.nonce); held.next())
+        own = held.as<bond_id>(0);
+    db_.tell(query::holder_remove, c.name, c.nonce);
     if (c.renewal != renewal::none)
         own.reset();
     if (own)
@@ -269,18 +273,13 @@ std::optional<bond_id> ledger::withdraw(const claim& c, instant now, aftermath& 
     return own;
 }
 
-bool ledger::release(const claim& c, instant now, aftermath& after) {
-    std::optional<bond_id> own;
-    {
-        auto gone = db_.ask(query::holder_remove, c.name, c.nonce);
-        while (gone.next())
-            own = gone.as<bond_id>(0);
-    }
-    if (own && c.renewal == renewal::none)
-        db_.tell(query::bond_remove, self_, *own);
-    if (own)
-        serve(c.name, now, after);
-    return own.has_value();
+bool ledger::release(const claim& c, const grant& given, instant now, aftermath& after) {
+    if (db_.tell(query::holder_remove, c.name, c.nonce) == 0)
+        return false;
+    if (c.renewal == renewal::none)
+        db_.tell(query::bond_remove, self_, given.terms.bond);
+    serve(c.name, now, after);
+    return true;
 }
 
 // Also when its time is over: whoever takes a lock for that reason ends the bond in the same
@@ -309,10 +308,36 @@ std::optional<aftermath::push> ledger::find_grant(const std::string& name, const
     if (mine == nullptr || mine->process != self_)
         return std::nullopt;
     const grant given{mine->nonce, mine->fence, mine->reserved, terms_of(mine->bond, *mine->kept_by)};
-    return aftermath::push{self_, given, !queue_of(name, whose, {}).empty};
+    return aftermath::push{self_, given, has_waiters(name)};
 }
 
 // ------------------------------------------------------------------------------------- looking
+
+ledger::first_look ledger::glance(const std::string& name, bond_id usual) {
+    auto found = db_.ask(query::glance, name, self_, usual);
+    if (!found.next())
+        throw trouble{SQLITE_CORRUPT, "the lock file has lost its counter of fences"};
+    first_look seen{.idle = found.number(0) != 0,
+                    .fences = {found.number(1), found.number(2)},
+                    .usual = std::nullopt};
+    if (!found.is_null(3))
+        seen.usual = read_bond(found, 3);
+    return seen;
+}
+
+ledger::fence_range ledger::fences() {
+    auto found = db_.ask(query::fences);
+    if (!found.next())
+        throw trouble{SQLITE_CORRUPT, "the lock file has lost its counter of fences"};
+    return {found.number(0), found.number(1)};
+}
+
+std::optional<bond_row> ledger::find_bond(bond_id id) {
+    auto found = db_.ask(query::bond_find, self_, id);
+    return found.next() ? std::optional{read_bond(found, 0)} : std::nullopt;
+}
+
+bool ledger::has_waiters(const std::string& name) { return db_.ask(query::has_waiters, name).next(); }
 
 std::vector<holder_row> ledger::holders_of(const std::string& name) {
     std::vector<holder_row> all;
@@ -357,15 +382,15 @@ std::optional<party> ledger::party_of(process_id id) {
 // Reads until the first who must go on waiting, and only then writes: a cursor and changes to what it
 // walks over do not go together.
 void ledger::serve(const std::string& name, instant now, aftermath& after) {
+    if (!has_waiters(name))
+        return;
     std::vector<waiter_row> next;
     std::optional<waiter_row> first_left;
     std::size_t together = 0;
     {
-        auto waiting = db_.ask(query::waiters_of, name);
-        if (!waiting.next())
-            return;
         auto holding = crowd_of(holders_of(name));
-        do {
+        auto waiting = db_.ask(query::waiters_of, name);
+        while (waiting.next()) {
             auto w = read_waiter(waiting);
             if (is_frozen(w, now))
                 continue;
@@ -379,7 +404,7 @@ void ledger::serve(const std::string& name, instant now, aftermath& after) {
             }
             holding.add(w.mode, w.nonce);
             next.push_back(std::move(w));
-        } while (waiting.next());
+        }
         together = holding.size();
     }
     for (const auto& w : next)
@@ -391,7 +416,7 @@ void ledger::serve(const std::string& name, instant now, aftermath& after) {
 
 // Its lease counts from now, on the clock that we share; so does its bond.
 void ledger::admit(const std::string& name, const waiter_row& w, bool wanted, instant now, aftermath& after) {
-    const auto [number, reserved] = take_fence(w.mode);
+    const auto [number, reserved] = take_fence(w.mode, fences());
     db_.ask(query::waiter_remove, name, w.nonce).finish();
     db_.tell(query::holder_add, name, w.nonce, w.process, w.bond, w.mode, number, reserved, now);
     auto bond = db_.ask(query::bond_prolong, now, w.process, w.bond);
@@ -426,7 +451,7 @@ void ledger::end_bond(const std::string& name, const holder_row& h, instant now,
             if (gone.text(0) != name)
                 freed.emplace_back(gone.text(0));
     } else {
-        db_.ask(query::holder_remove, name, h.nonce).finish();
+        db_.tell(query::holder_remove, name, h.nonce);
     }
     if (db_.tell(query::bond_remove, h.process, h.bond) == 1)
         after.letters.push_back({h.process, letter::about_bond(h.bond)});
@@ -436,11 +461,8 @@ void ledger::end_bond(const std::string& name, const holder_row& h, instant now,
 
 void ledger::end_forgotten(bond_id id, instant now, aftermath& after) {
     std::vector<std::string> freed;
-    {
-        auto found = db_.ask(query::bond_find, self_, id);
-        if (!found.next() || now < free_at(read_bond(found, 0)))
-            return;
-    }
+    if (const auto bond = find_bond(id); !bond || now < free_at(*bond))
+        return;
     {
         auto gone = db_.ask(query::holders_of_bond_remove, self_, id);
         while (gone.next())

@@ -82,7 +82,7 @@ public:
     [[nodiscard]] attempted attempt(const claim&, joining, const asker&, instant now, aftermath&);
     /// Says which bond went with it, if it was an explicit lease's own.
     [[nodiscard]] std::optional<bond_id> withdraw(const claim&, instant now, aftermath&);
-    [[nodiscard]] bool release(const claim&, instant now, aftermath&);
+    [[nodiscard]] bool release(const claim&, const grant&, instant now, aftermath&);
     [[nodiscard]] std::optional<kept> renew(bond_id, instant now);
     [[nodiscard]] std::size_t force_release(const std::string& name, instant now, aftermath&);
 
@@ -106,6 +106,20 @@ private:
         bool empty = true;
     };
 
+    /// The next fence, and the end of those reserved.
+    struct fence_range {
+        std::int64_t next = 0;
+        std::int64_t end = 0;
+    };
+    /// What one question tells of a name and of us.
+    struct first_look {
+        bool idle = false; ///< nobody holds it, nobody waits for it
+        fence_range fences;
+        std::optional<bond_row> usual;
+    };
+
+    [[nodiscard]] first_look glance(const std::string& name, bond_id usual);
+    [[nodiscard]] bool has_waiters(const std::string& name);
     [[nodiscard]] std::vector<holder_row> holders_of(const std::string& name);
     [[nodiscard]] queue_view queue_of(const std::string& name, const nonce& mine, instant now);
     [[nodiscard]] liveness life_of(process_id);
@@ -120,13 +134,16 @@ private:
     };
     void hear_queue(trial&, joining);
     void keep_bond(trial&, std::optional<bond_id> known);
-    void give(trial&);
+    void keep_bond(trial&, std::optional<bond_id> known, const std::optional<bond_row>& found);
+    void give(trial&, fence_range);
     void say_yours(trial&, const holder_row&);
     void say_wait(trial&, joining, const queue_view&);
     [[nodiscard]] contended refusal(trial&, const queue_view&, const std::vector<holder_row>&);
     [[nodiscard]] std::optional<bond_id> known_bond(const trial&, const bond_id* standing) const;
     [[nodiscard]] std::optional<party> party_of(process_id);
-    [[nodiscard]] std::pair<fence, std::uint32_t> take_fence(mode);
+    [[nodiscard]] std::optional<bond_row> find_bond(bond_id);
+    [[nodiscard]] fence_range fences();
+    [[nodiscard]] std::pair<fence, std::uint32_t> take_fence(mode, fence_range);
 
     void serve(const std::string& name, instant now, aftermath&);
     void admit(const std::string& name, const waiter_row&, bool wanted, instant now, aftermath&);

@@ -64,12 +64,16 @@ std::string_view text_of(query which) noexcept {
     case query::begin: return "BEGIN IMMEDIATE";
     case query::commit: return "COMMIT";
 
-    case query::fence_take:
-        return "UPDATE meta SET fence_next = fence_next + ?1 WHERE fence_next + ?1 <= fence_end"
-               " RETURNING fence_next - ?1";
-    case query::fence_last: return "SELECT fence_next - 1 FROM meta";
+    case query::fences: return "SELECT fence_next, fence_end FROM meta WHERE one = 1";
+    case query::fence_move: return "UPDATE meta SET fence_next = ?1 WHERE one = 1";
     case query::fence_reserve:
         return "UPDATE meta SET fence_end = max(fence_end, fence_next) + ?1";
+
+    case query::glance: // all that a free name needs, in one question
+        return "SELECT NOT EXISTS (SELECT 1 FROM holder WHERE name = ?1)"
+               " AND NOT EXISTS (SELECT 1 FROM waiter WHERE name = ?1),"
+               " m.fence_next, m.fence_end, b.ttl, b.lock_delay, b.expires_at, b.automatic"
+               " FROM meta m LEFT JOIN bond b ON b.process = ?2 AND b.id = ?3 WHERE m.one = 1";
 
     case query::holders_of:
         return "SELECT h.nonce, h.process, h.bond, h.mode, h.fence, h.reserved, h.granted_at,"
@@ -78,11 +82,14 @@ std::string_view text_of(query which) noexcept {
                " LEFT JOIN process p ON p.id = h.process WHERE h.name = ?1";
     case query::holder_add: return "INSERT OR REPLACE INTO holder VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
     case query::holder_remove:
-        return "DELETE FROM holder WHERE name = ?1 AND nonce = ?2 RETURNING bond";
+        return "DELETE FROM holder WHERE name = ?1 AND nonce = ?2";
+    case query::holder_bond:
+        return "SELECT bond FROM holder WHERE name = ?1 AND nonce = ?2";
     case query::holder_rebind: return "UPDATE holder SET bond = ?1 WHERE name = ?2 AND nonce = ?3";
     case query::holders_of_bond_remove:
         return "DELETE FROM holder WHERE process = ?1 AND bond = ?2 RETURNING name";
 
+    case query::has_waiters: return "SELECT 1 FROM waiter WHERE name = ?1 LIMIT 1";
     case query::waiters_of:
         return "SELECT w.seq, w.nonce, w.process, w.bond, w.mode, w.permits,"
                " b.ttl, b.lock_delay, b.expires_at, b.automatic"

@@ -69,16 +69,20 @@ enum class query : std::uint8_t {
     begin,
     commit,
 
-    fence_take,    ///< how many → the first of them; no row: reserve more first
-    fence_last,    ///< → the last one handed out
+    fences,        ///< → the next one, and the end of those reserved
+    fence_move,    ///< the next one from now on
     fence_reserve, ///< block size
+
+    glance, ///< name, process, bond → whether nobody holds it or waits for it, fences, bond_row
 
     holders_of,     ///< name → holder_row
     holder_add,     ///< name, nonce, process, bond, mode, fence, reserved, granted_at
-    holder_remove,  ///< name, nonce → bond
+    holder_remove,  ///< name, nonce
+    holder_bond,    ///< name, nonce → bond
     holder_rebind,  ///< bond, name, nonce
     holders_of_bond_remove, ///< process, bond → name
 
+    has_waiters,   ///< name → a row if so
     waiters_of,    ///< name → waiter_row, in order
     waiter_after,  ///< name, seq → process, nonce
     waiter_add,    ///< name, nonce, process, bond, mode, permits, since

@@ -1,0 +1,128 @@
+// The pure parts of the command line: times, texts, JSON.
+
+#include "cli/complaint.hpp"
+#include "cli/durations.hpp"
+#include "cli/json.hpp"
+#include "cli/text.hpp"
+#include "cli/waiting_line.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+namespace holdfast::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(durations, a_bare_number_is_seconds) {
+    EXPECT_EQ(parse_duration("30", "-w"), 30s);
+    EXPECT_EQ(parse_duration("0", "-w"), 0s);
+    EXPECT_EQ(parse_duration("0.25", "-w"), 250ms);
+    EXPECT_EQ(parse_duration(".5", "-w"), 500ms);
+}
+
+TEST(durations, units_are_understood) {
+    EXPECT_EQ(parse_duration("500ms", "-w"), 500ms);
+    EXPECT_EQ(parse_duration("30s", "-w"), 30s);
+    EXPECT_EQ(parse_duration("2m", "-w"), 2min);
+    EXPECT_EQ(parse_duration("1.5h", "-w"), 90min);
+    EXPECT_EQ(parse_duration("2d", "-w"), 48h);
+}
+
+TEST(durations, everything_else_is_refused) {
+    for (const auto* text : {"",
+                             "s",
+                             "-1",
+                             "-0",
+                             "+1",
+                             "1x",
+                             "1 s",
+                             "1e3",
+                             "0x10",
+                             "nan",
+                             "inf",
+                             "1s2",
+                             "101000d",
+                             "99999999999999999999999999"}) {
+        EXPECT_THROW((void)parse_duration(text, "-w"), usage_error) << text;
+    }
+}
+
+TEST(durations, are_written_for_humans) {
+    EXPECT_EQ(human(0ms), "0ms");
+    EXPECT_EQ(human(250ms), "250ms");
+    EXPECT_EQ(human(59'999ms), "59s");
+    EXPECT_EQ(human(133s), "2m 13s");
+    EXPECT_EQ(human(120s), "2m");
+    EXPECT_EQ(human(5h + 2min + 3s), "5h 2m");
+    EXPECT_EQ(human(25h), "1d 1h");
+}
+
+TEST(texts, control_characters_and_broken_utf8_become_visible) {
+    EXPECT_EQ(printable("plain äöü €"), "plain äöü €");
+    EXPECT_EQ(printable("a\nb\tc\x1b[1m"), "a\\nb\\tc\\x1b[1m");
+    EXPECT_EQ(printable("\xff\xc3"), "\\xff\\xc3");
+    EXPECT_EQ(printable("\xc2\x9b"), "\\xc2\\x9b"); // a control character too: CSI
+    EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");
+}
+
+TEST(texts, are_cut_between_characters) {
+    EXPECT_EQ(shortened("äöü", 3), "äöü");
+    EXPECT_EQ(shortened("äöüß", 3), "äö…");
+    EXPECT_EQ(shortened("abc", 0), "");
+}
+
+TEST(texts, a_command_line_is_quoted_where_it_must_be) {
+    EXPECT_EQ(command_line({"sh", "-c", "a b", ""}), "sh -c 'a b' ''");
+}
+
+TEST(texts, a_pattern_for_a_name_escapes_what_globs_mean) {
+    EXPECT_EQ(pattern_for("a*b?c[d]"), "a[*]b[?]c[[]d]");
+}
+
+TEST(texts, passwords_are_not_shown) {
+    EXPECT_EQ(without_password("mysql://me:secret@host:3306/db"), "mysql://me:***@host:3306/db");
+    EXPECT_EQ(without_password("redis://host:6379/0?password=secret&x=1"),
+              "redis://host:6379/0?password=***&x=1");
+    EXPECT_EQ(without_password("quorum:redis://:a@h1,redis://:b@h2"),
+              "quorum:redis://:***@h1,redis://:***@h2");
+    EXPECT_EQ(without_password("sqlite:/a:b@c"), "sqlite:/a:b@c");
+    EXPECT_EQ(without_password("mysql://me@host:3306/db"), "mysql://me@host:3306/db");
+}
+
+TEST(json_text, is_json) {
+    json out;
+    out.begin_object()
+        .member("a", 1)
+        .key("b")
+        .begin_array()
+        .value("x\"\\\n\x01")
+        .value(nullptr)
+        .value(true)
+        .begin_object()
+        .end_object()
+        .end_array()
+        .member("c", "\xff ü")
+        .end_object();
+    EXPECT_EQ(out.text(), R"({"a":1,"b":["x\"\\\n\u0001",null,true,{}],"c":"\ufffd ü"})");
+}
+
+TEST(waiting, tells_holder_time_and_place) {
+    const party us{.host = "here", .pid = 7, .purpose = ""};
+    lock_info lock{.name = "orders", .holders = {}, .waiters = {}};
+    EXPECT_EQ(waiting_sentence("orders", lock, us), "waiting for orders");
+    lock.holders.push_back({.who = {.host = "db1", .pid = 4711, .purpose = "backup --full"},
+                            .mode = mode::exclusive,
+                            .fence = fence{1},
+                            .held_for = 133s,
+                            .remaining = 20s,
+                            .remark = ""});
+    lock.waiters.push_back({.who = {.host = "db2", .pid = 7, .purpose = ""}});
+    lock.waiters.push_back({.who = us});
+    EXPECT_EQ(waiting_sentence("orders", lock, us),
+              "waiting for orders, held by db1 pid 4711 (backup --full) for 2m 13s; 2nd in line");
+}
+
+} // namespace
+} // namespace holdfast::cli

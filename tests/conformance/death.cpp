@@ -1,0 +1,142 @@
+// kill -9: the lock goes on to the next, once, and nothing is left behind.
+
+#include "conformance/child.hpp"
+#include "conformance/engine.hpp"
+#include "conformance/events.hpp"
+#include "conformance/puppet.hpp"
+#include "conformance/scratch.hpp"
+#include "conformance/witness.hpp"
+
+#include <holdfast/mutex.hpp>
+
+#include <random>
+#include <vector>
+
+namespace holdfast::conformance {
+namespace {
+
+HOLDFAST_SUITE(death_conformance, other_processes);
+
+TEST_P(death_conformance, a_killed_holder_loses_the_lock_after_its_ttl_at_the_latest) {
+    puppet holder{here()};
+    (void)holder.acquires({.name = "orders/42", .options = {.ttl = 1s}});
+    holder.kill();
+    EXPECT_TRUE((mutex{open(), "orders/42"}.try_acquire_for(patience)));
+}
+
+TEST_P(death_conformance, a_holder_that_goes_without_a_word_loses_the_lock_too) {
+    puppet holder{here()};
+    (void)holder.acquires({.name = "orders/42", .options = {.ttl = 1s}});
+    EXPECT_EQ(holder.vanishes(), 0);
+    EXPECT_TRUE((mutex{open(), "orders/42"}.try_acquire_for(patience)));
+}
+
+// Takes the lock, works for a moment, gives it back; for ever, or until somebody kills it.
+HOLDFAST_WORKER(toil) {
+    witness saw{arguments.at(1)};
+    for (;;) {
+        const auto on = open(arguments.at(0));
+        for (int i = 0; i < 20; ++i) {
+            {
+                const auto lease = mutex{on, "mine"}.acquire({.ttl = 1s});
+                saw.testify(lease, 1000);
+            }
+            tell_parent("done");
+        }
+    }
+}
+
+TEST_P(death_conformance, killing_again_and_again_loses_and_doubles_nothing) {
+    const scratch_folder folder;
+    const auto log = folder.path() + "/witness";
+    const witness saw{log};
+    const std::vector<std::string> arguments{here().url(), log};
+    std::mt19937 chance{static_cast<std::mt19937::result_type>(
+        ::testing::UnitTest::GetInstance()->random_seed())};
+    std::vector<child> workers;
+    for (int i = 0; i < 4; ++i)
+        workers.emplace_back("toil", arguments);
+    const auto any = [&]() -> child& { return workers[chance() % workers.size()]; };
+
+    // Until enough of them have died while they held it; one more may be holding it just now.
+    int kills = 0;
+    for (; kills < 60 || (saw.judge().cut_short < 6 && kills < 600); ++kills) {
+        auto& speaker = any();
+        for (auto lines = 1 + chance() % 10; lines > 0; --lines)
+            (void)speaker.hear(); // throws if the lock has got lost: nobody would be served any more
+        auto& victim = any();
+        victim.kill();
+        victim = child{"toil", arguments};
+    }
+    for (auto& worker : workers)
+        worker.kill();
+
+    const auto seen = saw.judge();
+    std::printf("%d killed; %zu holds, %zu of them cut short\n", kills, seen.holds, seen.cut_short);
+    EXPECT_GE(seen.cut_short, 5U) << "this test has hardly seen a holder die";
+    EXPECT_EQ(seen.overlaps, 0U);
+    EXPECT_EQ(seen.regressions, 0U);
+
+    const auto client = open();
+    EXPECT_TRUE((mutex{client, "mine"}.try_acquire_for(patience)));
+    EXPECT_TRUE(eventually([&] { return client.inspect("*").empty(); })) << "nothing is left behind";
+}
+
+HOLDFAST_SUITE(sight_of_death_conformance, sight_of_death);
+
+constexpr auto long_ttl = 10min; // much longer than our patience
+
+TEST_P(sight_of_death_conformance, a_killed_holder_is_noticed_by_those_who_wait) {
+    puppet holder{here()};
+    const auto log = std::make_shared<chronicle>();
+    const auto client = open({.observer = log});
+    (void)holder.acquires({.name = "orders/42", .options = {.ttl = long_ttl}});
+    auto waiter = in_a_thread([&] { return mutex{client, "orders/42"}.acquire({.wait = patience}); });
+    ASSERT_TRUE(log->saw(event::kind::waiting, "orders/42"));
+    holder.kill();
+    EXPECT_TRUE(outcome(waiter).held());
+}
+
+TEST_P(sight_of_death_conformance, a_killed_holder_is_noticed_by_whoever_asks_next) {
+    puppet holder{here()};
+    (void)holder.acquires({.name = "orders/42", .options = {.ttl = long_ttl}});
+    holder.kill();
+    EXPECT_TRUE((mutex{open(), "orders/42"}.try_acquire()));
+}
+
+TEST_P(sight_of_death_conformance, a_killed_holder_of_an_explicit_lease_is_noticed) {
+    puppet holder{here()};
+    (void)holder.acquires({.name = "orders/42", .options = {.ttl = long_ttl, .renew = false}});
+    holder.kill();
+    EXPECT_TRUE((mutex{open(), "orders/42"}.try_acquire()));
+}
+
+TEST_P(sight_of_death_conformance, a_killed_waiter_does_not_hold_up_those_behind_it) {
+    puppet waiter{here()}, next{here()};
+    auto lease = mutex{open(), "orders/42"}.acquire();
+    const acquire_options long_in_turn{.ttl = long_ttl};
+    waiter.wants({.name = "orders/42", .options = long_in_turn});
+    waiter.queued();
+    next.wants({.name = "orders/42", .options = long_in_turn});
+    next.queued();
+    waiter.kill();
+    EXPECT_EQ(lease.release(), release_result::released);
+    (void)next.granted();
+}
+
+TEST_P(sight_of_death_conformance, one_of_many_dies_and_the_others_keep_what_they_have) {
+    std::vector<puppet> holders;
+    for (int i = 0; i < 4; ++i)
+        (void)holders.emplace_back(here()).acquires(
+            {.name = "item/" + std::to_string(i), .options = {.ttl = long_ttl}});
+    holders[1].kill();
+    const auto client = open();
+    EXPECT_TRUE((mutex{client, "item/1"}.try_acquire()));
+    for (const int i : {0, 2, 3}) {
+        EXPECT_FALSE((mutex{client, "item/" + std::to_string(i)}.try_acquire()));
+        EXPECT_TRUE(holders[static_cast<std::size_t>(i)].holds());
+    }
+}
+
+} // namespace
+} // namespace holdfast::conformance

@@ -1,0 +1,48 @@
+#pragma once
+
+// Between the processes and the server: one link each, that may be cut in either direction.
+
+#include "models/wire.hpp"
+#include "simulation/timeline.hpp"
+
+#include <map>
+#include <variant>
+
+namespace holdfast::simulation {
+
+class world;
+
+class network {
+public:
+    network(world& w, models::transport how) : world_{w}, how_{how} {}
+
+    void up(models::request);
+    void down(process_id, std::variant<models::reply, models::push>);
+    void reconnect(process_id);
+
+    void cut(process_id, bool upwards, bool downwards);
+    void join(process_id); // what was cut is whole again
+    void join_all();
+    void stall_until(tau when) noexcept { stalled_until_ = when; }
+
+private:
+    struct line {
+        std::uint32_t connection = 1;       // as its process counts them
+        std::uint32_t known_connection = 0; // the latest of which the server has heard
+        bool broken = false;
+        bool cut_up = false;
+        bool cut_down = false;
+        tau last_up{};
+        tau last_down{};
+    };
+
+    void arrive(const models::request&, std::uint32_t connection);
+    void lost(process_id, const std::variant<models::reply, models::push>&);
+
+    world& world_;
+    const models::transport how_;
+    std::map<process_id, line> lines_;
+    tau stalled_until_{};
+};
+
+} // namespace holdfast::simulation

@@ -1,0 +1,117 @@
+#include "client/watch.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <thread>
+#include <vector>
+
+#include <sys/eventfd.h>
+#include <poll.h>
+#include <unistd.h>
+
+namespace holdfast::detail {
+namespace {
+
+struct engine { // an eventfd stands for the engine's descriptor
+    ~engine() { ::close(fd); }
+    const int fd = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC | EFD_SEMAPHORE);
+    void push() const { ::eventfd_write(fd, 1); }
+    bool take() const {
+        eventfd_t one = 0;
+        return ::eventfd_read(fd, &one) == 0;
+    }
+};
+
+bool readable(int fd) {
+    pollfd one{fd, POLLIN, 0};
+    return ::poll(&one, 1, 0) == 1;
+}
+
+TEST(watching, is_the_loops_duty_while_nobody_is_blocked) {
+    const engine e;
+    watch w{e.fd, [] {}};
+    EXPECT_FALSE(readable(w.for_the_loop()));
+    e.push();
+    EXPECT_TRUE(readable(w.for_the_loop()));
+}
+
+TEST(watching, is_done_by_a_blocked_caller_itself) {
+    const engine e;
+    sleeper* blocked = nullptr;
+    std::thread::id read_by;
+    watch w{e.fd, [&] {
+                if (e.take()) {
+                    read_by = std::this_thread::get_id();
+                    blocked->open();
+                }
+            }};
+    sleeper me{w};
+    blocked = &me;
+    e.push();
+    me.wait();
+    EXPECT_EQ(read_by, std::this_thread::get_id());
+    e.push();
+    EXPECT_TRUE(readable(w.for_the_loop())) << "handed back to the loop";
+}
+
+TEST(watching, ends_when_somebody_else_has_the_answer) {
+    const engine e;
+    watch w{e.fd, [] {}};
+    sleeper me{w};
+    std::thread other{[&] { me.open(); }};
+    me.wait();
+    other.join();
+    sleeper again{w}; // opened before it waits
+    again.open();
+    again.wait();
+}
+
+TEST(watching, works_without_a_descriptor) {
+    watch w{-1, [] {}};
+    EXPECT_EQ(w.for_the_loop(), -1);
+    sleeper me{w};
+    std::thread other{[&] { me.open(); }};
+    me.wait();
+    other.join();
+}
+
+// Each push answers one blocked caller, whichever: none may be forgotten when the watch changes hands.
+TEST(watching, is_handed_on_and_nobody_is_forgotten) {
+    constexpr int callers = 6, rounds = 2000;
+    const engine e;
+    std::mutex guard;
+    std::vector<sleeper*> blocked;
+    const auto answer_one = [&] {
+        const std::lock_guard lock{guard};
+        if (!blocked.empty() && e.take()) {
+            auto* next = blocked.back();
+            blocked.pop_back();
+            next->open();
+        }
+    };
+    watch w{e.fd, answer_one};
+    std::atomic<int> pushed{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < callers; ++i)
+        threads.emplace_back([&] {
+            for (int k = 0; k < rounds; ++k) {
+                sleeper me{w};
+                {
+                    const std::lock_guard lock{guard};
+                    blocked.push_back(&me);
+                }
+                e.push();
+                ++pushed;
+                me.wait();
+            }
+        });
+    for (auto& t : threads)
+        t.join();
+    EXPECT_EQ(pushed.load(), callers * rounds);
+    EXPECT_FALSE(readable(e.fd));
+}
+
+} // namespace
+} // namespace holdfast::detail
