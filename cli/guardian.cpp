@@ -130,8 +130,10 @@ private:
 
     void watch_children();
     void command_changed(int status);
+    void stop_front() noexcept;
+    void continue_front() noexcept;
     void signal_front(int signal) const noexcept;
-    void tell_front(word, int code) const noexcept;
+    void tell_front(word, int code) noexcept;
     void command_over();
     void lease_is_ending();
     void stop_everybody_by(instant);
@@ -154,6 +156,7 @@ private:
     wakeup lease_ending_;
     echo_filter echoes_;
     phase phase_ = phase::waiting;
+    bool front_stopped_ = false;        // by us, because the command was
     bool job_paused_ = false;           // ^Z while waiting: the command starts when the job goes on
     std::optional<int> command_status_; // once it has ended
     instant kill_at_ = never;           // while stopping
@@ -318,23 +321,35 @@ void guardian::watch_children() {
 
 void guardian::command_changed(int status) {
     if (WIFSTOPPED(status)) {
-        signal_front(SIGSTOP);
+        stop_front();
     } else if (WIFCONTINUED(status)) {
-        signal_front(SIGCONT);
+        continue_front();
     } else {
         command_status_ = status;
     }
 }
 
-/// The last it hears from us. It may be stopped, as the command was: it must wake up to end.
-void guardian::tell_front(word what, int code) const noexcept {
-    front_.say({.what = what, .value = code});
+void guardian::stop_front() noexcept {
+    signal_front(SIGSTOP);
+    front_stopped_ = true;
+}
+
+void guardian::continue_front() noexcept {
     signal_front(SIGCONT);
+    front_stopped_ = false;
 }
 
 void guardian::signal_front(int signal) const noexcept {
     if (::getppid() == setting_.front) { // while it lives
         ::kill(setting_.front, signal);
+    }
+}
+
+/// The last it hears from us. If it is stopped, it must wake up to end.
+void guardian::tell_front(word what, int code) noexcept {
+    front_.say({.what = what, .value = code});
+    if (front_stopped_ || job_paused_) {
+        continue_front();
     }
 }
 

@@ -19,7 +19,7 @@ namespace holdfast::cli {
 namespace {
 
 struct carry_out {
-    int operator()(const run_options& options) const { return run(options); }
+    int operator()(const run_options& options) const { run(options); }
     int operator()(const ls_verb& options) const { return ls(options); }
     int operator()(const show_verb& options) const { return show(options); }
     int operator()(const release_verb& options) const { return release(options); }

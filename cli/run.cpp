@@ -34,7 +34,7 @@
 
 namespace holdfast::cli {
 
-int run(const run_options& options) {
+void run(const run_options& options) {
     check_name(options.name); // before anything exists that would have to be cleaned up
     const inherited_signals signals;
     const auto given = inherited_descriptors();
@@ -54,7 +54,8 @@ int run(const run_options& options) {
     }
     guardian_end.cut();
     let_go(given);
-    return front{guardian, std::move(front_end), signals, board}.wait_for_the_end();
+    // Straight out: signals are still blocked, and whoever waits for us has waited long enough.
+    ::_exit(front{guardian, std::move(front_end), signals, board}.wait_for_the_end());
 }
 
 } // namespace holdfast::cli

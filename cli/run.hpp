@@ -40,7 +40,7 @@ struct run_options {
     cli::on_lost on_lost = on_lost::term;
 };
 
-/// Returns the exit code.
-[[nodiscard]] int run(const run_options&);
+/// Ends the process with the command's code. Throws if it could not even begin.
+[[noreturn]] void run(const run_options&);
 
 } // namespace holdfast::cli

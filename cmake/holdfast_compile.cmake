@@ -5,9 +5,10 @@
 function(holdfast_compile target)
     target_compile_features(${target} PRIVATE cxx_std_20)
     set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
-    # -Wnull-dereference is left out: false positives in GCC 12.
+    # False positives in GCC 12: -Wnull-dereference (so it is left out), -Wmismatched-new-delete (the frames of coroutines).
     target_compile_options(${target} PRIVATE
         -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast -Wnon-virtual-dtor
+        -Wno-mismatched-new-delete
         "-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=")
 endfunction()
 

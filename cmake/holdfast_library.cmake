@@ -81,6 +81,10 @@ function(holdfast_install_library name ours find pkgconfig pull)
     set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/holdfast")
     set(module_dir "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 
+    if(NOT TARGET holdfast_installed)   # all that `cmake --install` needs, and nothing else
+        add_custom_target(holdfast_installed)
+    endif()
+    add_dependencies(holdfast_installed ${target})
     install(TARGETS ${target} EXPORT ${target} ARCHIVE FILE_SET HEADERS)
     install(EXPORT ${target} NAMESPACE holdfast:: DESTINATION "${package_dir}" FILE holdfast-${name}-target.cmake)
 

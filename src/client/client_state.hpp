@@ -135,8 +135,8 @@ private:
     operators_wish<std::size_t> forcings_;
 
     lane lane_;
+    watch watch_; // outlives the loop, which still has its descriptor
     loop loop_;
-    watch watch_;
 };
 
 /// The inside of the public handle, for the primitives.

@@ -54,7 +54,7 @@ void core::acquire(wish& w, instant now, actions& out) {
         hand(*g, w, now, out);
         return;
     }
-    if (w.asks_once() && contended_here(t)) {
+    if (w.asks_once() && contended_here(t, now)) {
         answer(w, {}, {}, out);
         return;
     }
@@ -136,8 +136,10 @@ turnstile& core::queue_for(const std::shared_ptr<const std::string>& name,
 }
 
 // Known without asking the engine: one of us has it, or stands in its queue already.
-bool core::contended_here(const turnstile& t) const noexcept {
-    if (t.like.mode == mode::exclusive && (!t.grants.empty() || !t.wishes.empty()))
+bool core::contended_here(const turnstile& t, instant now) const noexcept {
+    const auto alive = [&](const engine_grant& g) { return now < g.by->deadline(); };
+    if (t.like.mode == mode::exclusive &&
+        (!t.wishes.empty() || std::any_of(t.grants.begin(), t.grants.end(), alive)))
         return true;
     return std::any_of(t.talks.begin(), t.talks.end(), [](const talk& k) {
         return k.now == talk::state::waiting && !k.leaving();
@@ -176,9 +178,16 @@ void core::unqueue(wish& w) noexcept {
 void core::cancel(wish& w, error_code why, instant now, actions& out) {
     if (w.queued_at == nullptr) // answered already
         return;
+    leave_line(w, why, {}, now, out);
+}
+
+// What is withdrawn travels ahead of the news: whoever hears that its wait is over may ask again at
+// once, and must not find its own abandoned claim in the way.
+void core::leave_line(wish& w, error_code why, std::string detail, instant now, actions& out) {
     auto& t = *w.queued_at;
-    answer(w, why, {}, out);
+    unqueue(w);
     settle(t, now, out);
+    out.emplace_back(tell_wish{&w, why, std::move(detail), nullptr});
 }
 
 // The wait is over. If the engine was away, or left us without an answer, say so.
@@ -197,8 +206,7 @@ void core::give_up(wish& w, instant now, actions& out) {
             why = reason_of(k.last_failure);
         detail = k.last_failure.detail;
     }
-    answer(w, why, std::move(detail), out);
-    settle(t, now, out);
+    leave_line(w, why, std::move(detail), now, out);
 }
 
 // ------------------------------------------------------------------------------------- talking
@@ -297,9 +305,12 @@ void core::attempted(ticket number, const attempt_answer& answer, instant now, a
 
 void core::granted(const nonce& whose, const grant& given, instant now, actions& out) {
     const auto found = talks_.find(whose);
-    if (found != talks_.end() && !found->second->leaving())
+    if (found == talks_.end() || found->second->leaving())
+        return; // it is being withdrawn, which takes the grant back too
+    if (keeper_.may_be_believed(given.terms, now))
         got(*found->second, given, now, out);
-    // Else it is being withdrawn, which takes the grant back too.
+    else
+        woken(whose, now, out); // old news, of a session that is over: ask what is true now
 }
 
 void core::got(talk& k, const grant& given, instant now, actions& out) {
@@ -315,18 +326,17 @@ void core::got(talk& k, const grant& given, instant now, actions& out) {
     auto terms = given.terms;
     if (has(defect::deadline_from_reply))
         terms.anchor = now;
-    grants_.emplace(given.nonce, &g);
+    grants_.emplace(k.what->nonce, &g);
 
-    const bool believed = keeper_.adopt(terms, k.what->renewal, g, now) != nullptr;
+    // An explicit lease ends by itself; the session on which it and others live does not.
+    const auto how = settings_.able.ttl == ttl_scope::session ? renewal::automatic : k.what->renewal;
+    const bool believed = keeper_.adopt(terms, how, g, now) != nullptr;
     keeper_.leave(k.queued); // after the grant is on it: they may share a bond
     if (!believed) {
         // The answer took so long that the lease has ended, or its bond was lost on the way.
         part(g, nullptr, now, out);
         k.may_be_applied = false;
-        if (k.on_its_way)
-            leave(k, now, out);
-        else
-            begin_again(k, now);
+        begin_again(k, now);
         settle(t, now, out);
         return;
     }
@@ -359,10 +369,11 @@ void core::refused(talk& k, const contended& no, instant now, actions& out) {
         return;
     }
     k.now = talk::state::waiting;
-    keeper_.leave(k.queued);
     bool place_kept = true;
     if (no.keeps_place)
         place_kept = keeper_.adopt(*no.keeps_place, renewal::automatic, k.queued, now) != nullptr;
+    else
+        keeper_.leave(k.queued);
     note(out, event::kind::waiting, t.name, {}, no.holder ? no.holder->purpose : std::string{});
     answer_those_who_ask_once(k, {}, {}, out);
 
@@ -374,7 +385,7 @@ void core::refused(talk& k, const contended& no, instant now, actions& out) {
         attempt(k, now, out); // for those who are ready to wait, or because of a hint on the way
     } else {
         // Push is a hint, asking again is the guarantee: at least twice in a ttl.
-        const auto poll = place_kept ? std::min(no.retry_after, k.what->ttl / 2)
+        const auto poll = place_kept ? polling_gap(no.retry_after, k.what->ttl)
                                      : k.pause.next(chance_);
         agenda_.put(k, has(defect::only_push_wakes) ? never : later(now, poll));
     }
@@ -584,8 +595,15 @@ void core::end_hold(hold& h, ending how) noexcept {
     std::erase_if(g.users, [&](const auto& user) { return user.get() == &h; });
 }
 
-// The renewing ends before the release is sent.
+// The renewing ends before the release is sent. After a loss a lock delay counts, which a release would
+// cut short: then no more is said to the engine.
 void core::part(engine_grant& g, goodbye* waits, instant now, actions& out) {
+    if (g.left_to_expire) {
+        if (waits != nullptr)
+            out.emplace_back(tell_goodbye{waits, release_result::released});
+        end_grant(g);
+        return;
+    }
     auto& p = partings_.emplace_back(g.what, g.given);
     p.self = std::prev(partings_.end());
     p.waits = waits;
@@ -597,7 +615,7 @@ void core::part(engine_grant& g, goodbye* waits, instant now, actions& out) {
 void core::end_grant(engine_grant& g) {
     HOLDFAST_ASSERT(g.users.empty(), "nobody uses a grant that ends");
     keeper_.leave(g);
-    grants_.erase(g.given.nonce);
+    grants_.erase(g.what->nonce);
     g.at.grants.erase(g.self);
 }
 
@@ -682,7 +700,7 @@ void core::lose_bond(bond& b, instant now, actions& out) {
         if (std::find(touched.begin(), touched.end(), &g.at) == touched.end())
             touched.push_back(&g.at);
         lose_users(g, out);
-        grants_.erase(g.given.nonce);
+        grants_.erase(g.what->nonce);
         b.living.pop_front();
         what.by = nullptr;
         g.at.grants.erase(g.self);
@@ -692,8 +710,7 @@ void core::lose_bond(bond& b, instant now, actions& out) {
         settle(*t, now, out);
 }
 
-// One lease has come to its own limit, though its bond goes on: lost for its holder, given back. With a
-// lock delay it is left to expire instead: a release would free it at once.
+// One lease has come to its own limit, though its bond goes on: lost for its holder, given back.
 void core::lose_hold(hold& h, instant now, actions& out) {
     std::shared_ptr<hold> self; // keeps it alive while we end it
     for (const auto& user : h.from->users)
@@ -704,12 +721,9 @@ void core::lose_hold(hold& h, instant now, actions& out) {
     end_hold(h, ending::lost);
     note(out, event::kind::lost, h.name, h.fence);
     out.emplace_back(tell_lost{std::move(self)});
-    if (g.users.empty()) {
-        if (g.what->lock_delay > duration::zero())
-            end_grant(g);
-        else
-            part(g, nullptr, now, out);
-    }
+    g.left_to_expire = g.what->lock_delay > duration::zero();
+    if (g.users.empty())
+        part(g, nullptr, now, out);
     settle(t, now, out);
 }
 

@@ -97,11 +97,12 @@ private:
     bool enter_again(wish&, shape&, queues_of_name&, instant now, actions&);
     [[nodiscard]] std::shared_ptr<hold> held_by(owner_id, mode, const queues_of_name&, instant now) const;
     turnstile& queue_for(const std::shared_ptr<const std::string>& name, const shape&, queues_of_name&);
-    [[nodiscard]] bool contended_here(const turnstile&) const noexcept;
+    [[nodiscard]] bool contended_here(const turnstile&, instant now) const noexcept;
     void cut_pauses_short(turnstile&, instant now, actions&);
     void close_to_readers(const queues_of_name&) noexcept;
     void answer(wish&, error_code, std::string detail, actions&);
     void unqueue(wish&) noexcept;
+    void leave_line(wish&, error_code why, std::string detail, instant now, actions&);
     void give_up(wish&, instant now, actions&);
 
     // Talking.

@@ -53,7 +53,7 @@ public:
 
     /// The earliest item that is due by `now`, taken off; null if there is none.
     [[nodiscard]] agenda_item* take_due(instant now) noexcept {
-        if (next() > now)
+        if (items_.empty() || next() > now)
             return nullptr;
         agenda_item& item = *items_.begin();
         items_.erase(items_.begin());

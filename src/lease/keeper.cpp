@@ -12,23 +12,27 @@ constexpr std::size_t lost_remembered = 4096;
 
 } // namespace
 
-bond* keeper::adopt(const bond_terms& terms, renewal how, on_bond& what, instant now) {
-    HOLDFAST_ASSERT(what.by == nullptr, "a grant or place lives on one bond only");
+bool keeper::may_be_believed(const bond_terms& terms, instant now) noexcept {
     if (lost_.contains(terms.bond))
-        return nullptr;
-    if (deadline_of(terms) <= now && find(terms.bond) == nullptr)
-        return nullptr;
+        return false;
+    const bond* const known = find(terms.bond);
+    return deadline_of(terms) > now || (known != nullptr && known->deadline() > now);
+}
 
+bond* keeper::adopt(const bond_terms& terms, renewal how, on_bond& what, instant now) {
+    if (what.by != nullptr && what.by->terms.bond != terms.bond)
+        leave(what);
+    if (!may_be_believed(terms, now))
+        return nullptr; // if known and overdue: its own time will come and end it
     auto& slot = bonds_[terms.bond];
-    if (!slot) {
+    if (!slot)
         slot = std::make_unique<bond>(terms);
-        slot->renewable = how == renewal::automatic;
-    }
+    slot->renewable = slot->renewable || how == renewal::automatic;
     confirm(*slot, terms);
-    if (slot->deadline() <= now) // known, but overdue: its own time will come and end it
-        return nullptr;
-    what.by = slot.get();
-    slot->living.push_back(what);
+    if (what.by == nullptr) {
+        what.by = slot.get();
+        slot->living.push_back(what);
+    }
     schedule(*slot);
     return slot.get();
 }
@@ -92,10 +96,11 @@ bool keeper::answered(const renewal_answer& answer, instant now, actions& out) {
             terms.anchor = now;
         confirm(*b, terms);
     } else {
+        // Counted from the asking: what took its whole time to fail has waited long enough.
         const auto gap = renewal_retry(b->terms.ttl);
         const auto jitter = duration{static_cast<duration::rep>(
             chance_.next() % static_cast<std::uint64_t>(gap.count() / 4 + 1))};
-        b->renew_at = later(now, gap - jitter);
+        b->renew_at = std::max(now, later(b->asked_at, gap - jitter));
     }
     if (b->in_doubt == confirmed) {
         b->in_doubt = !confirmed;
@@ -138,6 +143,7 @@ void keeper::ask(bond& first, instant now, ticket number, actions& out) {
     do_renew flight{{number, now, later(now, request_limit(first.terms.ttl))}, {}};
     const auto add = [&](bond& b) {
         b.asked = true;
+        b.asked_at = now;
         flight.bonds.push_back(b.terms.bond);
         flight.call.answer_by =
             std::min(flight.call.answer_by, later(now, request_limit(b.terms.ttl)));

@@ -40,9 +40,10 @@ struct bond : agenda_item {
 
     bond_terms terms; // as last confirmed
     std::shared_ptr<bond_belief> belief = std::make_shared<bond_belief>();
-    bool renewable = true;
+    bool renewable = false;
     bool asked = false;    // a renewal is on its way
     bool in_doubt = false; // the last one was not answered
+    instant asked_at{};
     instant renew_at = never;
     instant stop_at = never; // when the first lease on it must be asked to stop
     boost::intrusive::list<on_bond> living;
@@ -56,7 +57,10 @@ class keeper {
 public:
     keeper(agenda& when, random_source& chance) : agenda_{when}, chance_{chance} {}
 
-    /// Lets something live on a bond, new or known. Null if the bond cannot be believed any more.
+    /// Whether there is anything to believe in these terms: not overdue, and the bond not lost.
+    [[nodiscard]] bool may_be_believed(const bond_terms&, instant now) noexcept;
+
+    /// Lets something live on a bond, new or known, and on no other. Null if it cannot be believed.
     [[nodiscard]] bond* adopt(const bond_terms&, renewal, on_bond&, instant now);
 
     /// It no longer lives: stops renewing a bond that carries nothing else.

@@ -44,6 +44,11 @@ inline constexpr int drift_per_mille = 1;
     return std::clamp<duration>(ttl / 6, std::chrono::milliseconds{10}, std::chrono::seconds{5});
 }
 
+/// When to ask again for what somebody else holds: when the engine says so, at least twice in a ttl.
+[[nodiscard]] constexpr duration polling_gap(duration retry_after, duration ttl) noexcept {
+    return std::max<duration>(std::min(retry_after, ttl / 2), std::chrono::milliseconds{1});
+}
+
 /// How long before the deadline the work is asked to stop, if the caller did not say.
 [[nodiscard]] constexpr duration default_stop_margin(duration ttl) noexcept { return ttl / 6; }
 

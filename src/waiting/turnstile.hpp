@@ -57,6 +57,7 @@ struct engine_grant : on_bond {
     instant since;
     std::uint32_t passes = 0;
     bool wanted = false;                      // somebody else asks for it
+    bool left_to_expire = false;              // a user of it was lost, and a lock delay counts
     std::vector<std::shared_ptr<hold>> users; // one, or the readers who joined
     std::list<engine_grant>::iterator self;
 };

@@ -131,6 +131,17 @@ TEST_P(mutex_conformance, a_client_is_never_contended_by_what_it_just_dropped) {
     }
 }
 
+TEST_P(mutex_conformance, a_client_is_never_contended_by_what_it_just_gave_up) {
+    mutex ours{open(), "orders/42"};
+    mutex theirs{open(), "orders/42"};
+    for (int i = 0; i < 30; ++i) {
+        auto held = theirs.acquire({.wait = patience});
+        ASSERT_FALSE(ours.try_acquire_for(2ms));
+        ASSERT_EQ(held.release(), release_result::released);
+        ASSERT_TRUE(ours.try_acquire()) << "in round " << i;
+    }
+}
+
 // `counter` is no atomic: under tsan this also shows that what one holder wrote, the next one sees.
 int count_in_threads(std::vector<mutex>& doors, int rounds) {
     int counter = 0;

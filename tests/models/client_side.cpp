@@ -140,6 +140,8 @@ void client_side::receive(const push& p) {
         return events_->woken(p.whose);
     case push::kind::wanted:
         return events_->wanted(p.whose);
+    case push::kind::taken:
+        return events_->grant_lost(p.whose);
     case push::kind::granted:
     case push::kind::session_gone:
         return;

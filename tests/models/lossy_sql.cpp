@@ -164,6 +164,10 @@ fence lossy_sql_server::next_fence(table& t, const claim& asks) {
 
 void lossy_sql_server::restart(memory) { ++life_; } // what was committed stays
 
+void lossy_sql_server::take_away(const std::string& name) { // its holder learns it when it renews
+    tables_[name].holders.clear();
+}
+
 bool lossy_sql_server::backs(const claim& by) {
     auto& t = tables_[by.name];
     const auto ours = find_row(t.holders, by.nonce);

@@ -151,6 +151,15 @@ session_queue_server::node* session_queue_server::find(queue& q, const nonce& wh
     return nullptr;
 }
 
+void session_queue_server::take_away(const std::string& name) {
+    auto& q = queues_[name];
+    for (const auto& n : q.nodes)
+        if (n.granted)
+            room_.send(n.from, push{push::kind::taken, n.by->nonce, {}, {}});
+    std::erase_if(q.nodes, [](const node& n) { return n.granted; });
+    promote(q, nullptr);
+}
+
 bool session_queue_server::backs(const claim& by) {
     const node* const n = find(queues_[by.name], by.nonce);
     return n != nullptr && n->granted;

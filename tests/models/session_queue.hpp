@@ -31,6 +31,7 @@ public:
 
     void receive(const request&) override;
     void restart(memory) override {} // an ensemble: some other member goes on
+    void take_away(const std::string& name) override;
     [[nodiscard]] bool backs(const claim&) override;
     [[nodiscard]] std::size_t remembers(std::optional<process_id>) override;
 

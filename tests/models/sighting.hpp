@@ -43,6 +43,7 @@ enum class sighting : std::uint8_t {
     engine_refused_at_once,
     engine_forgot_everything,
     client_closed_in_the_middle,
+    operator_took_a_lease,
     count_ // how many there are
 };
 

@@ -144,6 +144,14 @@ void volatile_ttl_server::restart(memory what) {
     }
 }
 
+void volatile_ttl_server::take_away(const std::string& name) {
+    auto& l = locks_[name];
+    for (const auto& k : l.keys)
+        room_.send(k.from, push{push::kind::taken, k.by->nonce, {}, {}});
+    l.keys.clear();
+    publish(l);
+}
+
 bool volatile_ttl_server::backs(const claim& by) {
     for (const auto& k : locks_[by.name].keys)
         if (k.by->nonce == by.nonce && k.expires > room_.now())

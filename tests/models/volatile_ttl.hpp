@@ -26,6 +26,7 @@ public:
 
     void receive(const request&) override;
     void restart(memory) override;
+    void take_away(const std::string& name) override;
     [[nodiscard]] bool backs(const claim&) override;
     [[nodiscard]] std::size_t remembers(std::optional<process_id>) override;
 

@@ -17,6 +17,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace holdfast::models {
@@ -61,7 +62,7 @@ struct reply {
 
 /// What a server says unasked.
 struct push {
-    enum class kind : std::uint8_t { woken, granted, wanted, session_gone };
+    enum class kind : std::uint8_t { woken, granted, wanted, taken, session_gone };
     kind what{};
     nonce whose{};
     holdfast::fence fence{};
@@ -106,6 +107,7 @@ public:
     virtual ~server() = default;
     virtual void receive(const request&) = 0;
     virtual void restart(memory) = 0;
+    virtual void take_away(const std::string& name) = 0; // an operator's act
 
     // For those who know everything.
     /// Whether a grant to this very nonce is in force, lock delay not counted.

@@ -98,6 +98,12 @@ void make_the_servers_clock_jump(world& w) {
     w.jump_server_clock(by);
 }
 
+void take_a_lease_away(world& w) {
+    const auto& name = w.o.names[w.chances.below(w.o.names.size())].name;
+    w.say("TAKEN: ", name);
+    w.engine().take_away(name);
+}
+
 using fault = void (*)(world&);
 
 void again_and_again(world& w, duration mean, fault what) {
@@ -127,6 +133,7 @@ void unleash_faults(world& w) {
         {o.closes, close_somebody},
         {o.restarts, restart_the_server},
         {o.clock_jumps, make_the_servers_clock_jump},
+        {o.takings, take_a_lease_away},
     };
     for (const auto& [mean, what] : all)
         again_and_again(w, mean, what);

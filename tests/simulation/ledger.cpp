@@ -82,10 +82,9 @@ void ledger::held(const nonce& whose, bond_id by) {
     it.bond = by;
 }
 
-void ledger::lost(const nonce& whose) {
-    auto& it = acquisitions_[whose];
-    if (it.now == acquisition::state::held)
-        it.now = acquisition::state::over;
+void ledger::lost(const claim& what) {
+    auto& it = acquisitions_[what.nonce];
+    it.may_expire = it.may_expire || what.lock_delay > duration::zero();
 }
 
 ledger::acquisition* ledger::take(ticket number) {
@@ -145,6 +144,11 @@ void ledger::pushed(const nonce& whose) {
     it.maybe_there = true;
 }
 
+void ledger::taken(const nonce& whose) {
+    if (auto& it = acquisitions_[whose]; it.now == acquisition::state::held)
+        it.now = acquisition::state::over;
+}
+
 void ledger::hint_lost(const nonce& whose) {
     if (const auto found = acquisitions_.find(whose); found != acquisitions_.end())
         found->second.hint_lost = true;
@@ -159,6 +163,7 @@ void ledger::check_nothing_left_behind() const {
     for (const auto& [whose, it] : acquisitions_) {
         const bool settled = it.now == acquisition::state::over ||
                              (it.now == acquisition::state::asking && !it.maybe_there) ||
+                             (it.now == acquisition::state::held && it.may_expire) ||
                              // given up after T + D, when a lease has ended by itself
                              (it.now == acquisition::state::leaving && scope_ == ttl_scope::grant);
         if (!settled)

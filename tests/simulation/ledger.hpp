@@ -21,13 +21,14 @@ public:
     // What the core decides. Throws violation I4 if it may not.
     void decided(const detail::action&);
     void held(const nonce&, bond_id); // somebody was given it
-    void lost(const nonce&);          // … and has lost it: released after that, or left to expire
+    void lost(const claim&);          // … and has lost it
 
     // What the engine answers, before the core hears it.
     void attempted(ticket, const attempt_answer&);
     void withdrawn(ticket, applied);
     void released(ticket, release_result);
     void pushed(const nonce&);
+    void taken(const nonce&); // by an operator
     void hint_lost(const nonce&);
 
     [[nodiscard]] bool has_left(const nonce&) const;
@@ -45,6 +46,7 @@ private:
         bool unknown_before = false;
         bool hint_lost = false;
         bool release_sent = false;
+        bool may_expire = false; // one who used it was lost, and its lock delay counts
     };
 
     void attempt(const detail::do_attempt&);

@@ -67,6 +67,8 @@ void draw_faults(options& o, chance& luck) {
     sometimes(o.restarts, 300, 5);
     if (o.wild)
         sometimes(o.clock_jumps, 500, 4);
+    if (o.wild)
+        sometimes(o.takings, 500, 4);
 }
 
 void draw_habits(options& o, chance& luck) {
@@ -110,6 +112,7 @@ options draw_options(std::uint64_t seed) {
     o.seed = seed;
     o.engine = all_engines[seed % std::size(all_engines)];
     o.wild = luck.permille(150);
+    o.calm = !o.wild && luck.permille(80);
     o.machines = static_cast<unsigned>(2 + luck.below(3));
     o.actors = static_cast<unsigned>(1 + luck.below(4));
     constexpr std::array<duration, 3> ttls{300ms, 1s, 10s};
@@ -119,8 +122,10 @@ options draw_options(std::uint64_t seed) {
     for (unsigned i = 0; i < o.machines; ++i)
         o.machine_ppm.push_back(draw_rate(luck, o.wild));
     draw_names(o, luck);
-    draw_network(o, luck);
-    draw_faults(o, luck);
+    if (!o.calm) {
+        draw_network(o, luck);
+        draw_faults(o, luck);
+    }
     draw_habits(o, luck);
     return o;
 }
@@ -134,7 +139,7 @@ std::ostream& operator<<(std::ostream& to, const options& o) {
         if (permille > 0)
             to << "  " << name << ' ' << permille << " permille\n";
     };
-    to << "seed " << o.seed << ": " << name_of(o.engine) << (o.wild ? ", beyond the guarantee" : "")
+    to << "seed " << o.seed << ": " << name_of(o.engine) << (o.wild ? ", beyond the guarantee" : o.calm ? ", calm" : "")
        << ", " << o.machines << " machines with " << o.actors << " actors each\n";
     for (const auto& n : o.names) {
         to << "  name " << n.name << ": "
@@ -171,6 +176,7 @@ std::ostream& operator<<(std::ostream& to, const options& o) {
     time("closes every", o.closes);
     time("restarts every", o.restarts);
     time("clock jumps every", o.clock_jumps);
+    time("takings every", o.takings);
     rate("try", o.try_permille);
     rate("tiny wait", o.tiny_wait_permille);
     rate("timed", o.timed_permille);

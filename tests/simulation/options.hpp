@@ -33,6 +33,7 @@ struct options {
     std::uint64_t seed = 0;
     simulation::engine engine = engine::volatile_ttl;
     bool wild = false; // beyond the guarantee: only fences protect
+    bool calm = false; // no trouble at all
 
     // Who is there.
     unsigned machines = 2;
@@ -67,6 +68,7 @@ struct options {
     duration closes{};
     duration restarts{};    // of the server
     duration clock_jumps{}; // of the server, forwards
+    duration takings{};     // by an operator
 
     // Habits of those who lock.
     unsigned try_permille = 100;

@@ -26,7 +26,19 @@ oracle::holding* oracle::find(const detail::hold& h) {
 
 // ------------------------------------------------------------------------------- what is reported
 
-void oracle::began(process& by, const std::shared_ptr<detail::hold>& h) {
+void oracle::asks(const process& who, const std::string& name) {
+    auto& n = names_[name];
+    ++n.waiting[who.id()];
+    n.idle_since = std::max(n.idle_since, world_.time());
+}
+
+void oracle::answered(const process& who, const std::string& name) {
+    auto& n = names_[name];
+    if (--n.waiting[who.id()] == 0)
+        n.waiting.erase(who.id());
+}
+
+void oracle::began(process& by, const std::shared_ptr<detail::hold>& h, const asking& wish) {
     if (find(*h) != nullptr) {
         world_.seen(sighting::entered_again);
         return;
@@ -51,6 +63,8 @@ void oracle::began(process& by, const std::shared_ptr<detail::hold>& h) {
     if (g->what->within)
         world_.seen(sighting::read_under_own_write);
     check_passing(one, *g);
+    if (world_.o.calm)
+        check_order(one, *g, wish);
     if (g->what->mode == mode::exclusive && !world_.o.wild)
         check_fence(one, name);
     if (!world_.o.wild)
@@ -77,6 +91,18 @@ void oracle::check_passing(const holding& one, const detail::engine_grant& g) {
         throw violation{"I8 passing is bounded", "passed on although others want it"};
     if (p.passes > 64 || one.began - p.since >= 50ms)
         throw violation{"I8 passing is bounded", p.passes, " passes"};
+}
+
+// Only where messages travel in order, and nothing goes wrong.
+void oracle::check_order(const holding& one, const detail::engine_grant& g, const asking& wish) {
+    if (!g.at.fair() || one.what->mode != mode::exclusive || world_.o.engine != engine::session_queue ||
+        wish.what.options.ttl != world_.o.ttl || one.what->renewal != renewal::automatic ||
+        one.what->kind == kind::reentrant)
+        return;
+    auto& last = last_served_[{one.by->id(), one.what->name}];
+    if (wish.order < last)
+        throw violation{"fair order", "somebody was overtaken in the queue for ", one.what->name};
+    last = wish.order;
 }
 
 void oracle::check_fence(const holding& one, name_state& name) {
@@ -114,7 +140,7 @@ void oracle::told_stop(const process& by, const detail::hold& h) {
         throw violation{i6, "stop was told after the deadline"};
 }
 
-std::optional<nonce> oracle::lost(const process& by, const detail::hold& h) {
+std::shared_ptr<const claim> oracle::lost(const process& by, const detail::hold& h) {
     auto* const one = find(h);
     if (one == nullptr)
         throw violation{i6, "lost twice, or lost after it was released"};
@@ -136,12 +162,9 @@ std::optional<nonce> oracle::lost(const process& by, const detail::hold& h) {
     else if (by_deadline)
         world_.seen(sighting::lease_expired_under_a_living_holder);
     ended(*one);
-    const auto whose = one->what->nonce;
+    auto what = one->what;
     std::erase_if(holdings_, [&](const holding& each) { return each.lease.get() == &h; });
-    const bool last = std::none_of(holdings_.begin(), holdings_.end(), [&](const holding& each) {
-        return each.what->nonce == whose;
-    });
-    return last ? std::optional{whose} : std::nullopt;
+    return what;
 }
 
 // Ended by failure: its lock delay begins when nobody believes in it any more.
@@ -170,6 +193,14 @@ void oracle::died(const process& who) {
             ended(one);
         }
     std::erase_if(holdings_, [&](const holding& one) { return one.by == &who; });
+    for (auto& [name, n] : names_)
+        n.waiting.erase(who.id());
+}
+
+void oracle::woke(const machine& m) {
+    for (const auto& one : holdings_)
+        if (&one.by->on() == &m && !one.by->believes(*one.lease))
+            world_.seen(sighting::suspend_outlived_a_lease);
 }
 
 void oracle::forked(const process& parent, const process& child) {
@@ -202,7 +233,20 @@ void oracle::check() {
         check_one(one);
     if (!world_.o.wild && holdings_.size() > 1)
         check_beliefs();
+    if (world_.healthy())
+        check_nobody_waits_in_vain();
 }
+
+// The longest that a free lock may stay free while somebody waits for it: what a dead holder leaves behind
+// ends after T + D, and then the next one asks, if need be after a pause.
+void oracle::check_nobody_waits_in_vain() {
+    for (const auto& one : holdings_)
+        names_[one.what->name].idle_since = world_.time();
+    for (const auto& [name, n] : names_)
+        if (!n.waiting.empty() && world_.time() - n.idle_since > world_.longest_lease() + world_.o.ttl * 2 + 2s)
+            throw violation{"liveness", name, " is free, and somebody waits for it"};
+}
+
 
 void oracle::check_one(holding& one) {
     const auto deadline = one.lease->deadline();

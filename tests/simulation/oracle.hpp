@@ -11,7 +11,8 @@
 //   I6  a lease is lost at most once, and not held after that; stop comes before the deadline
 //   I7  a deadline never moves back
 //   I8  work is bounded; so is passing on
-//   lock delay: what was lost is kept back
+//   lock delay: what was lost is kept back; fair order: who asked first is served first
+//   liveness: in health nobody waits while nobody holds, and nothing is lost
 
 #include "lease/hold.hpp"
 #include "models/wire.hpp"
@@ -19,7 +20,6 @@
 
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -32,17 +32,19 @@ namespace holdfast::simulation {
 
 class process;
 class world;
+struct asking;
+struct machine;
 
 class oracle {
 public:
     explicit oracle(world& w) : world_{w} {}
 
-    void began(process&, const std::shared_ptr<detail::hold>&);
+    void asks(const process&, const std::string& name);
+    void answered(const process&, const std::string& name);
+    void began(process&, const std::shared_ptr<detail::hold>&, const asking&);
+    void woke(const machine&);
     void told_stop(const process&, const detail::hold&);
-
-    /// Says what it was the last of; nothing if others use the same grant.
-    std::optional<nonce> lost(const process&, const detail::hold&);
-
+    std::shared_ptr<const claim> lost(const process&, const detail::hold&); // says what it was
     void wanted(process_id, const nonce&);
     void died(const process&);
     void forked(const process& parent, const process& child);
@@ -68,6 +70,8 @@ private:
         tau kept_back_until{};
         bool kept_from_readers = false;
         bool holder_died = false;
+        std::map<process_id, int> waiting;
+        tau idle_since{};
     };
     struct passing {
         std::uint32_t passes = 0;
@@ -78,7 +82,9 @@ private:
     void check_passing(const holding&, const detail::engine_grant&);
     void check_fence(const holding&, name_state&);
     void check_lock_delay(const holding&, const name_state&);
+    void check_order(const holding&, const detail::engine_grant&, const asking&);
     void check_beliefs();
+    void check_nobody_waits_in_vain();
     void check_one(holding&);
     void ended(const holding&);
     [[nodiscard]] holding* find(const detail::hold&);
@@ -87,6 +93,7 @@ private:
     std::vector<holding> holdings_;
     std::map<std::string, name_state> names_;
     std::map<nonce, passing> passings_;
+    std::map<std::pair<process_id, std::string>, std::uint64_t> last_served_; // in fair order
 };
 
 } // namespace holdfast::simulation

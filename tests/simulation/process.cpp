@@ -59,6 +59,8 @@ void process::acquire(asking& who) {
     ++causes_;
     who.asked_at = now();
     who.disturbed_before = disturbed_;
+    who.order = ++asked_;
+    world_.oracle.asks(*this, *who.what.name);
     decide([&](instant t, actions& out) { core_.acquire(who, t, out); });
 }
 
@@ -125,10 +127,9 @@ void process::note_decision(const detail::action& one) {
     if (const auto* told = std::get_if<detail::tell_wish>(&one); told != nullptr && told->granted) {
         if (const auto* g = told->granted->from)
             ledger_.held(g->given.nonce, g->given.terms.bond);
-        world_.oracle.began(*this, told->granted);
+        world_.oracle.began(*this, told->granted, *static_cast<asking*>(told->to));
     } else if (const auto* lost = std::get_if<detail::tell_lost>(&one)) {
-        if (const auto ended = world_.oracle.lost(*this, *lost->whom))
-            ledger_.lost(*ended);
+        ledger_.lost(*world_.oracle.lost(*this, *lost->whom));
     } else if (const auto* seen = std::get_if<detail::tell_observer>(&one)) {
         if (seen->what == event::kind::renewed)
             saw(sighting::doubt_resolved);
@@ -210,6 +211,7 @@ void process::perform(detail::action& one) {
 void process::tell(detail::tell_wish& answer) {
     auto& who = *static_cast<asking*>(answer.to);
     check_in_time(who, answer);
+    world_.oracle.answered(*this, *who.what.name);
     world_.story.mix(answer.granted ? static_cast<std::uint64_t>(answer.granted->fence.value())
                                     : static_cast<std::uint64_t>(answer.error.value()) + 1);
     if (world_.story.with_lines())
@@ -271,6 +273,12 @@ void process::granted(const nonce& whose, const grant& given) {
 void process::bond_lost(bond_id bond) {
     ++causes_;
     decide([&](instant t, actions& out) { core_.bond_lost(bond, t, out); });
+}
+
+void process::grant_lost(const nonce& whose) {
+    saw(sighting::operator_took_a_lease);
+    decide([&](instant t, actions& out) { core_.grant_lost(whose, t, out); });
+    ledger_.taken(whose);
 }
 
 void process::wanted(const nonce& whose) {

@@ -45,6 +45,7 @@ struct asking : detail::wish {
     virtual void told(error_code, std::shared_ptr<detail::hold>) = 0;
     instant asked_at{};
     std::uint64_t disturbed_before = 0;
+    std::uint64_t order = 0; // of asking, in this process
 };
 
 struct leaving : detail::goodbye {
@@ -112,6 +113,7 @@ private:
     void woken(const nonce&) override;
     void granted(const nonce&, const grant&) override;
     void bond_lost(bond_id) override;
+    void grant_lost(const nonce&) override;
     void wanted(const nonce&) override;
     void link(link_state, std::string_view) override {}
     void notice(std::string_view) override {}
@@ -153,6 +155,7 @@ private:
 
     std::uint64_t causes_ = 0; // of requests to the engine
     std::uint64_t requests_ = 0;
+    std::uint64_t asked_ = 0;
     const tau born_;
 };
 

@@ -226,6 +226,7 @@ void world::wake_up(machine& m) {
     if (!std::exchange(m.suspended, false))
         return;
     m.slept += time() - m.suspended_at;
+    oracle.woke(m);
     for (auto& [id, p] : processes_)
         if (&p->on() == &m)
             p->go_on();

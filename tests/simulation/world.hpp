@@ -52,6 +52,7 @@ public:
     [[nodiscard]] models::server& engine() noexcept { return *server_; }
     [[nodiscard]] std::unique_ptr<models::client_side> make_client(process&);
     [[nodiscard]] bool healed() const noexcept { return healed_; }
+    [[nodiscard]] duration longest_lease() const noexcept; // T + D
     [[nodiscard]] bool healthy() const noexcept; // healed, and the last of the trouble is over
     [[nodiscard]] std::uint64_t events() const noexcept { return events_; }
 
@@ -81,7 +82,6 @@ private:
     void run_until_all_have_had_their_turn();
     void run_until_nothing_is_left();
     void wake_up(machine&);
-    [[nodiscard]] duration longest_lease() const noexcept; // T + D
     void run_until(tau);
     [[nodiscard]] bool all_at_rest();
     [[nodiscard]] bool all_settled();

@@ -10,15 +10,15 @@
 //  └──────────┘                                                                   └──────────┘
 //       └─ keeps locks.db.d/A.live open; B, next in line, watches it: its end is A's death
 //
-// Every verb is one write transaction (ledger.cpp has the rules), then what follows from it: letters to
-// others, events to our own core. A lease ends at its bond's expires_at (+ lock delay) on the boot clock
-// that all share, or with its process. Grants are not synced to disk: who could have believed in one is
-// gone after a power failure. Fences are: their numbers are reserved in synced blocks beforehand.
+// Every verb is one write transaction (ledger.cpp has the rules), then what follows from it:
+// letters to others, events to our own core. A lease ends at its bond's expires_at (+ lock delay)
+// on the boot clock that all share, or with its process. Grants are not synced to disk: who could
+// have believed in one is gone after a power failure. Fences are: their numbers are reserved in
+// synced blocks beforehand.
 //
 // No event is told while turns_ is taken.
 
 #include "backends/sqlite/backend.hpp"
-
 #include "backends/sqlite/ledger.hpp"
 #include "backends/sqlite/report.hpp"
 #include "backends/sqlite/turn.hpp"
@@ -32,10 +32,9 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <unistd.h>
 #include <unordered_map>
 #include <unordered_set>
-
-#include <unistd.h>
 
 namespace holdfast::sqlite {
 namespace {
@@ -76,11 +75,9 @@ struct tidings {
 class engine final : public backend {
 public:
     engine(const options& how, const machine& on)
-        : on_{on},
-          path_{how.path},
-          children_{how.children_keep_locks ? children::keep_locks : children::let_go},
-          file_{open_file(how.path, on)},
-          watches_{file_.directory} {}
+        : on_{on}, path_{how.path}, children_{how.children_keep_locks ? children::keep_locks
+                                                                      : children::let_go},
+          file_{open_file(how.path, on)}, watches_{file_.directory} {}
     ~engine() override;
 
     [[nodiscard]] const capabilities& able() const noexcept override { return abilities; }
@@ -131,7 +128,9 @@ private:
     void hear(const letter&, tidings&);
     void look_for_grant(const nonce&, tidings&);
 
-    [[nodiscard]] bool in_child() const noexcept { return generation_ != detail::fork_generation(); }
+    [[nodiscard]] bool in_child() const noexcept {
+        return generation_ != detail::fork_generation();
+    }
     [[nodiscard]] ledger book() {
         return {*file_.db, watches_, presence_ ? presence_->id() : process_id{}};
     }
@@ -150,10 +149,10 @@ private:
     watch_list watches_;
     std::optional<presence> presence_; // from the first claim on
     std::unordered_map<nonce, waiting, nonce_hash> waiting_;
-    std::map<bond_class, bond_id> usual_;                // the bond that all grants of a class share
-    std::unordered_map<bond_id, bond_class> bonds_;      // all that are, or may be, in the file
+    std::map<bond_class, bond_id> usual_;           // the bond that all grants of a class share
+    std::unordered_map<bond_id, bond_class> bonds_; // all that are, or may be, in the file
     std::unordered_set<bond_id> forgotten_;
-    std::vector<discarded> discarded_;                   // the forgotten ones, earliest first
+    std::vector<discarded> discarded_; // the forgotten ones, earliest first
     std::uint64_t last_bond_ = 0;
 };
 
@@ -174,7 +173,9 @@ void engine::attempt(const call& c, const std::shared_ptr<const claim>& what, jo
         const auto fresh = bond_id{++last_bond_};
         write(c.answer_by, news, [&](ledger& rules, instant now, aftermath& after) {
             const auto usual = usual_.find({what->ttl, what->lock_delay});
-            const asker us{usual == usual_.end() ? std::nullopt : std::optional{usual->second}, fresh, forgotten_};
+            const asker us{usual == usual_.end() ? std::nullopt : std::optional{usual->second},
+                           fresh,
+                           forgotten_};
             done = rules.attempt(*what, join, us, now, after);
         });
         remember(what, done, news);
@@ -215,8 +216,9 @@ void engine::release(const call& c, const std::shared_ptr<const claim>& what, co
             bonds_.erase(given.terms.bond);
     });
     events_->released(c.ticket,
-                      failed ? release_result::unknown
-                             : was_ours ? release_result::released : release_result::lost);
+                      failed     ? release_result::unknown
+                      : was_ours ? release_result::released
+                                 : release_result::lost);
     tell(std::move(news));
 }
 
@@ -292,26 +294,30 @@ std::vector<finding> engine::examine(instant by) {
     return found;
 }
 
-// If the file cannot be written now, our rows stay: with our FIFO closed, whoever looks sees us dead.
-// So the names of the FIFOs go only together with the rows.
+// If the file cannot be written now, our rows stay: with our FIFO closed, whoever looks sees us
+// dead. So the names of the FIFOs go only together with the rows.
 void engine::close(instant by) {
     tidings news;
     const auto failed = in_turn(by, news, [&] {
         if (!presence_)
             return;
-        write(by, news, [&](ledger& rules, instant now, aftermath& after) { rules.leave(now, after); });
+        write(by, news, [&](ledger& rules, instant now, aftermath& after) {
+            rules.leave(now, after);
+        });
     });
     static_cast<void>(failed);
-    if (in_child() || !turns_.take(by))
+    if (in_child())
         return;
-    watches_.clear();
-    if (presence_)
-        watches_.stop_listening_to(*presence_);
-    presence_.reset();
-    turns_.give_back();
+    if (const turns::turn ours{turns_, by}) {
+        watches_.clear();
+        if (presence_)
+            watches_.stop_listening_to(*presence_);
+        presence_.reset();
+    }
 }
 
-// After fork() nothing here is ours: neither rows nor descriptors, and SQLite's handle least of all.
+// After fork() nothing here is ours: neither rows nor descriptors, and SQLite's handle least of
+// all.
 engine::~engine() {
     if (!in_child())
         return;
@@ -326,9 +332,14 @@ engine::~engine() {
 
 template <class Body> std::optional<failure> engine::in_turn(instant by, tidings& news, Body body) {
     if (in_child())
-        return failure{errc::unsupported, applied::no, "this process is a fork of the one that opened the file"};
-    if (!turns_.take(by))
-        return failure{errc::backend_unavailable, applied::no, "other threads have kept the lock file too long"};
+        return failure{errc::unsupported,
+                       applied::no,
+                       "this process is a fork of the one that opened the file"};
+    const turns::turn ours{turns_, by};
+    if (!ours)
+        return failure{errc::backend_unavailable,
+                       applied::no,
+                       "other threads have kept the lock file too long"};
     std::optional<failure> failed;
     absorb_forgotten();
     try {
@@ -344,18 +355,20 @@ template <class Body> std::optional<failure> engine::in_turn(instant by, tidings
         failed = failure{make_error_code(errc::backend_unavailable), applied::no, what.what()};
     }
     watches_.tidy();
-    turns_.give_back();
     return failed;
 }
 
-/// Writes, and deals with what is no fault of this write: a file that is another one by now, and a full
-/// disk. There, what stands in the log goes into the file, so that the log can begin anew without growing.
+/// Writes, and deals with what is no fault of this write: a file that is another one by now, and a
+/// full disk. There, what stands in the log goes into the file, so that the log can begin anew
+/// without growing.
 template <class Body> void engine::write(instant by, tidings& news, Body body) {
     try {
         write_once(by, news, body);
     } catch (const file_moved&) {
         reopen(news);
-        throw trouble{SQLITE_BUSY, "the lock file was moved, deleted or replaced; all that was held in it is lost"};
+        throw trouble{
+            SQLITE_BUSY,
+            "the lock file was moved, deleted or replaced; all that was held in it is lost"};
     } catch (const trouble& what) {
         if (what.code() != SQLITE_FULL)
             throw;
@@ -430,15 +443,16 @@ void engine::tell(tidings&& news) {
 
 // -------------------------------------------------------------------------------- being known
 
-// The FIFOs first, then the row: who finds the row finds the FIFOs. The guard keeps the file from being
-// moved aside, or given another clock, between our looking and our being there.
+// The FIFOs first, then the row: who finds the row finds the FIFOs. The guard keeps the file from
+// being moved aside, or given another clock, between our looking and our being there.
 void engine::register_us(const party* who, instant by, tidings& news) {
     const auto named = who != nullptr ? *who : party{.host = {}, .pid = ::getpid(), .purpose = {}};
     detail::kernel_random chance;
     make_directory(file_.directory, file_.shared);
     for (;;) {
         const guard together{file_.directory, file_.shared, guard::hold::together, by};
-        presence_.emplace(file_.directory, file_.shared, process_id(chance.next() >> 1 | 1), children_);
+        presence_.emplace(
+            file_.directory, file_.shared, process_id(chance.next() >> 1 | 1), children_);
         bool entered = false;
         try {
             write(by, news, [&](ledger& rules, instant now, aftermath& after) {
@@ -544,9 +558,9 @@ void engine::absorb_forgotten() {
         discarded_.push_back({bond, after(after(since, ttl), lock_delay)});
     }
     if (!all.empty())
-        std::stable_sort(discarded_.begin(), discarded_.end(), [](const discarded& a, const discarded& b) {
-            return a.due < b.due;
-        });
+        std::stable_sort(discarded_.begin(),
+                         discarded_.end(),
+                         [](const discarded& a, const discarded& b) { return a.due < b.due; });
 }
 
 void engine::clear_forgotten(ledger& rules, instant now, aftermath& then) {
@@ -595,12 +609,16 @@ void engine::on_readable() {
 
 void engine::hear(const letter& l, tidings& news) {
     switch (l.what) {
-    case letter::word::granted: look_for_grant(l.about, news); break;
+    case letter::word::granted:
+        look_for_grant(l.about, news);
+        break;
     case letter::word::look:
         if (waiting_.contains(l.about))
             news.woken.push_back(l.about);
         break;
-    case letter::word::wanted: news.wanted.push_back(l.about); break;
+    case letter::word::wanted:
+        news.wanted.push_back(l.about);
+        break;
     case letter::word::bond_lost:
         if (const auto found = bonds_.find(l.bond()); found != bonds_.end()) {
             auto there = file_.db->ask(query::bond_find, presence_->id(), l.bond());

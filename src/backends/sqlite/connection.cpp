@@ -1,5 +1,4 @@
 #include "backends/sqlite/connection.hpp"
-
 #include "runtime/assert.hpp"
 
 #include <sqlite3.h>
@@ -7,7 +6,6 @@
 #include <algorithm>
 #include <cstring>
 #include <ctime>
-
 #include <sched.h>
 
 namespace holdfast::sqlite {
@@ -55,7 +53,9 @@ void rows::finish() {
     }
 }
 
-void rows::bind_number(std::int64_t value) { check(sqlite3_bind_int64(statement_, ++bound_, value)); }
+void rows::bind_number(std::int64_t value) {
+    check(sqlite3_bind_int64(statement_, ++bound_, value));
+}
 
 void rows::bind(std::string_view text) {
     check(sqlite3_bind_text64(
@@ -78,7 +78,8 @@ std::int64_t rows::number(int column) const noexcept {
 std::string_view rows::text(int column) const noexcept {
     const void* data = sqlite3_column_blob(statement_, column); // as blob: a text may contain NUL
     const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement_, column));
-    return data == nullptr ? std::string_view{} : std::string_view{static_cast<const char*>(data), size};
+    return data == nullptr ? std::string_view{}
+                           : std::string_view{static_cast<const char*>(data), size};
 }
 
 holdfast::nonce rows::nonce(int column) const noexcept {
@@ -91,10 +92,11 @@ holdfast::nonce rows::nonce(int column) const noexcept {
 // ---------------------------------------------------------------------------------- connection
 
 connection::connection(const std::string& path) {
-    const int code = sqlite3_open_v2(path.c_str(),
-                                     &db_,
-                                     SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
-                                     nullptr);
+    const int code =
+        sqlite3_open_v2(path.c_str(),
+                        &db_,
+                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
+                        nullptr);
     if (code != SQLITE_OK) {
         const std::string words = db_ != nullptr ? sqlite3_errmsg(db_) : sqlite3_errstr(code);
         sqlite3_close(db_);
@@ -116,11 +118,11 @@ connection::~connection() {
     sqlite3_close(db_);
 }
 
-// Called while somebody else writes. Their transactions take some ten microseconds, so at first only
-// let them run; then sleep, longer and longer, but never beyond the time we have.
+// Called while somebody else writes. Their transactions take some ten microseconds, so at first
+// only let them run; then sleep, longer and longer, but never beyond the time we have.
 int connection::while_busy(void* self, int times) noexcept {
     constexpr duration shortest = std::chrono::microseconds{20};
-    constexpr duration longest = std::chrono::milliseconds{2};
+    constexpr duration longest = std::chrono::milliseconds{1};
     const auto left = static_cast<connection*>(self)->wait_until_ - boot_clock::now();
     if (left <= duration::zero())
         return 0;
@@ -223,7 +225,8 @@ void connection::begin_writing() {
     looked_ = now;
     if (moved()) {
         roll_back();
-        throw file_moved{SQLITE_IOERR, "the lock file was moved, deleted or replaced while it was in use"};
+        throw file_moved{SQLITE_IOERR,
+                         "the lock file was moved, deleted or replaced while it was in use"};
     }
 }
 

@@ -1,8 +1,10 @@
 #pragma once
 
-// One SQLite handle: prepared statements, transactions that wait no longer than they may, no decisions.
+// One SQLite handle: prepared statements, transactions that wait no longer than they may, no
+// decisions.
 //
-//   open ──▶ IDLE ── transaction{until} ──▶ WRITING ── commit() ──▶ IDLE      (a trouble rolls back)
+//   open ──▶ IDLE ── transaction{until} ──▶ WRITING ── commit() ──▶ IDLE      (a trouble rolls
+//   back)
 //
 // Not thread-safe: whoever uses it has taken its turn (turn.hpp) before.
 
@@ -29,7 +31,8 @@ class rows {
 public:
     rows(sqlite3* db, sqlite3_stmt* statement) noexcept : db_{db}, statement_{statement} {}
     rows(rows&& other) noexcept
-        : db_{other.db_}, statement_{std::exchange(other.statement_, nullptr)}, bound_{other.bound_} {}
+        : db_{other.db_}, statement_{std::exchange(other.statement_, nullptr)}, bound_{
+                                                                                    other.bound_} {}
     rows& operator=(rows&&) = delete;
     ~rows();
 
@@ -37,17 +40,13 @@ public:
     void finish();
 
     template <class Integer>
-        requires std::is_integral_v<Integer>
-    void bind(Integer value) {
-        bind_number(static_cast<std::int64_t>(value));
-    }
+    requires std::is_integral_v<Integer>
+    void bind(Integer value) { bind_number(static_cast<std::int64_t>(value)); }
     void bind(std::string_view);
     void bind(const nonce&);
     template <class Enum>
-        requires std::is_enum_v<Enum>
-    void bind(Enum value) {
-        bind_number(static_cast<std::int64_t>(value));
-    }
+    requires std::is_enum_v<Enum>
+    void bind(Enum value) { bind_number(static_cast<std::int64_t>(value)); }
     void bind(instant at) { bind(at.time_since_epoch().count()); }
     void bind(duration length) { bind(length.count()); }
     void bind(fence number) { bind(number.value()); }
@@ -56,7 +55,9 @@ public:
     [[nodiscard]] std::int64_t number(int column) const noexcept;
     [[nodiscard]] std::string_view text(int column) const noexcept; ///< until the next next()
     [[nodiscard]] holdfast::nonce nonce(int column) const noexcept;
-    [[nodiscard]] instant at(int column) const noexcept { return instant{duration{number(column)}}; }
+    [[nodiscard]] instant at(int column) const noexcept {
+        return instant{duration{number(column)}};
+    }
     [[nodiscard]] duration length(int column) const noexcept { return duration{number(column)}; }
     template <class Enum> [[nodiscard]] Enum as(int column) const noexcept {
         return static_cast<Enum>(number(column));

@@ -1,5 +1,4 @@
 #include "backends/sqlite/file.hpp"
-
 #include "backends/sqlite/errors.hpp"
 #include "runtime/random.hpp"
 
@@ -10,7 +9,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-
 #include <fcntl.h>
 #include <pwd.h>
 #include <sys/file.h>
@@ -19,9 +17,12 @@
 namespace holdfast::sqlite {
 namespace {
 
-constexpr duration patience = std::chrono::seconds{5}; // for others who are making or moving the file
+constexpr duration patience =
+    std::chrono::seconds{5}; // for others who are making or moving the file
 
-[[noreturn]] void refuse(const std::string& sentence) { throw_error(errc::backend_refused, sentence); }
+[[noreturn]] void refuse(const std::string& sentence) {
+    throw_error(errc::backend_refused, sentence);
+}
 
 [[noreturn]] void refuse(const std::string& what, int error) {
     const bool may_pass = error == ENOSPC || error == EDQUOT || error == EMFILE || error == ENFILE;
@@ -53,7 +54,8 @@ constexpr duration patience = std::chrono::seconds{5}; // for others who are mak
         refuse(path + " is a directory; name a file in it");
     const auto whole = resolved(parent);
     if (whole.empty())
-        refuse("the directory of " + path + " does not exist or cannot be entered: " + std::strerror(errno));
+        refuse("the directory of " + path +
+               " does not exist or cannot be entered: " + std::strerror(errno));
     return (whole == "/" ? "" : whole) + '/' + file;
 }
 
@@ -63,7 +65,7 @@ constexpr duration patience = std::chrono::seconds{5}; // for others who are mak
 }
 
 [[nodiscard]] bool exists(const std::string& path) noexcept {
-    struct stat found{};
+    struct stat found {};
     return ::stat(path.c_str(), &found) == 0;
 }
 
@@ -90,13 +92,14 @@ void put_empty_file(const std::string& path, const sharing& who) {
 /// say whose it is, even while later changes are in the log only.
 void fill(connection& db, const machine& on) {
     const auto first = std::to_string(on.wall_clock_us());
-    db.execute("PRAGMA page_size = 1024"); // a grant changes two pages; small ones are written faster
+    db.execute(
+        "PRAGMA page_size = 1024"); // a grant changes two pages; small ones are written faster
     db.execute("PRAGMA synchronous = FULL");
     db.execute("BEGIN EXCLUSIVE");
     if (db.ask_number("SELECT count(*) FROM sqlite_schema") == 0) {
         db.execute(schema);
-        db.execute("INSERT INTO meta VALUES (1, '" + on.clock_domain() + "', " + first + ", " + first +
-                   " + " + std::to_string(fence_block) + ")");
+        db.execute("INSERT INTO meta VALUES (1, '" + on.clock_domain() + "', " + first + ", " +
+                   first + " + " + std::to_string(fence_block) + ")");
         db.execute("PRAGMA application_id = " + std::to_string(application_id));
         db.execute("PRAGMA user_version = " + std::to_string(schema_version));
     }
@@ -106,7 +109,7 @@ void fill(connection& db, const machine& on) {
 // The makers of -wal and -shm are whoever came first; their group must be the file's.
 void share_log(const lock_file& file) {
     for (const char* kind : {"-wal", "-shm"}) {
-        struct stat found{};
+        struct stat found {};
         const auto path = file.path + kind;
         if (::stat(path.c_str(), &found) == 0 && found.st_gid != file.shared.group &&
             found.st_uid == ::geteuid())
@@ -118,7 +121,8 @@ void settle_in(lock_file& file) {
     auto& db = *file.db;
     if (db.ask_text("PRAGMA journal_mode = WAL") != "wal")
         throw trouble{SQLITE_CANTOPEN, file.path + " cannot be used with a write-ahead log here"};
-    db.execute("PRAGMA synchronous = NORMAL; PRAGMA secure_delete = OFF; PRAGMA temp_store = MEMORY");
+    db.execute(
+        "PRAGMA synchronous = NORMAL; PRAGMA secure_delete = OFF; PRAGMA temp_store = MEMORY");
     static_cast<void>(db.ask_number("SELECT count(*) FROM meta")); // only now both files are there
     share_log(file);
 }
@@ -140,9 +144,12 @@ enum class nature : std::uint8_t { empty, ours, another_database, no_database };
     return id == application_id ? nature::ours : nature::another_database;
 }
 
-[[nodiscard]] std::string suspect_mark(const std::string& directory) { return directory + "/suspect"; }
+[[nodiscard]] std::string suspect_mark(const std::string& directory) {
+    return directory + "/suspect";
+}
 
-/// Small files are read through at each opening; of larger ones only those that somebody stumbled over.
+/// Small files are read through at each opening; of larger ones only those that somebody stumbled
+/// over.
 [[nodiscard]] bool is_sound(connection& db, const std::string& directory) {
     constexpr std::int64_t small = 256;
     const bool suspect = exists(suspect_mark(directory));
@@ -169,10 +176,12 @@ enum class state : std::uint8_t { good, unmade, damaged };
     try {
         const auto version = db.ask_number("PRAGMA user_version");
         if (version > schema_version)
-            refuse(file.path + " was written by a newer holdfast (format " + std::to_string(version) +
-                   ", this one knows " + std::to_string(schema_version) + "); use that one");
+            refuse(file.path + " was written by a newer holdfast (format " +
+                   std::to_string(version) + ", this one knows " + std::to_string(schema_version) +
+                   "); use that one");
         if (version == 0) // whoever made it did not come to the end
-            return db.ask_number("SELECT count(*) FROM sqlite_schema") == 0 ? state::unmade : state::damaged;
+            return db.ask_number("SELECT count(*) FROM sqlite_schema") == 0 ? state::unmade
+                                                                            : state::damaged;
         return has_all(db) && is_sound(db, file.directory) ? state::good : state::damaged;
     } catch (const trouble& what) {
         if (is_damage(what.code()))
@@ -184,8 +193,10 @@ enum class state : std::uint8_t { good, unmade, damaged };
 [[nodiscard]] state state_of(lock_file& file) {
     const bool was_ours = exists(file.directory);
     switch (nature_of(*file.db)) {
-    case nature::empty: return state::unmade;
-    case nature::ours: return state_of_ours(file);
+    case nature::empty:
+        return state::unmade;
+    case nature::ours:
+        return state_of_ours(file);
     case nature::another_database:
         refuse(file.path + " is a database of another program; choose another path for the locks");
     case nature::no_database:
@@ -217,7 +228,8 @@ enum class state : std::uint8_t { good, unmade, damaged };
 /// Alone, and with nobody alive, nobody can be using the file that goes.
 void move_aside(lock_file& file, const machine& on) {
     if (somebody_lives(file.directory))
-        refuse(file.path + " is damaged, and other processes still use it; end them, then try again");
+        refuse(file.path +
+               " is damaged, and other processes still use it; end them, then try again");
     file.db.reset();
     auto aside = file.path + ".corrupt-" + utc_now(on);
     for (int again = 2; exists(aside); ++again)
@@ -240,29 +252,33 @@ void start_afresh(connection& db, const std::string& domain, std::int64_t floor)
     for (const char* table : {"holder", "waiter", "bond", "process"})
         db.execute(std::string{"DELETE FROM "} + table);
     db.execute("UPDATE meta SET domain = '" + domain + "', fence_next = max(fence_end, " +
-               std::to_string(floor) + "), fence_end = max(fence_end, " + std::to_string(floor) + ")");
+               std::to_string(floor) + "), fence_end = max(fence_end, " + std::to_string(floor) +
+               ")");
     whole.commit();
 }
 
 void adopt_clock(lock_file& file, const machine& on) {
     const auto domain = on.clock_domain();
     if (domain.empty())
-        refuse("cannot tell one boot from another: /proc/sys/kernel/random/boot_id is not readable");
+        refuse(
+            "cannot tell one boot from another: /proc/sys/kernel/random/boot_id is not readable");
     if (file.db->ask_text("SELECT domain FROM meta") == domain)
         return;
-    const guard alone{file.directory, file.shared, guard::hold::alone, after(boot_clock::now(), patience)};
+    const guard alone{
+        file.directory, file.shared, guard::hold::alone, after(boot_clock::now(), patience)};
     if (file.db->ask_text("SELECT domain FROM meta") == domain)
         return;
     if (somebody_lives(file.directory))
-        refuse(file.path + " is in use by processes whose clock is another (a container with its own"
-                           " time namespace); use one file for each");
+        refuse(file.path +
+               " is in use by processes whose clock is another (a container with its own"
+               " time namespace); use one file for each");
     start_afresh(*file.db, domain, on.wall_clock_us());
 }
 
 // ---------------------------------------------------------------------------------- opening it
 
 void check_place(const lock_file& file, const machine& on) {
-    struct stat found{};
+    struct stat found {};
     if (::stat(file.path.c_str(), &found) == 0) {
         if (S_ISDIR(found.st_mode))
             refuse(file.path + " is a directory; name a file in it");
@@ -276,7 +292,7 @@ void check_place(const lock_file& file, const machine& on) {
 }
 
 void connect(lock_file& file) {
-    struct stat found{};
+    struct stat found {};
     if (::stat(file.path.c_str(), &found) != 0) // just moved aside, it will be made anew
         throw trouble{SQLITE_CANTOPEN, std::strerror(errno)};
     if (::faccessat(AT_FDCWD, file.path.c_str(), R_OK | W_OK, AT_EACCESS) != 0)
@@ -290,13 +306,14 @@ void connect(lock_file& file) {
 
 /// Makes or replaces the file while nobody else does.
 void make(lock_file& file, const machine& on) {
-    struct stat parent{};
+    struct stat parent {};
     if (::stat(parent_of(file.path).c_str(), &parent) != 0)
         refuse(parent_of(file.path), errno);
     if (!exists(file.path))
         file.shared = sharing::in_directory(parent);
     make_directory(file.directory, file.shared);
-    const guard alone{file.directory, file.shared, guard::hold::alone, after(boot_clock::now(), patience)};
+    const guard alone{
+        file.directory, file.shared, guard::hold::alone, after(boot_clock::now(), patience)};
     if (!exists(file.path))
         put_empty_file(file.path, file.shared);
     connect(file);
@@ -329,8 +346,8 @@ void make_directory(const std::string& path, const sharing& who) {
         refuse("cannot make the directory " + path + " beside the lock file", errno);
 }
 
-// What passes by itself: another user who is just making the file may not have opened its log to us yet,
-// and turning the log on is refused, without waiting, while anybody reads.
+// What passes by itself: another user who is just making the file may not have opened its log to us
+// yet, and turning the log on is refused, without waiting, while anybody reads.
 lock_file open_file(const std::string& path, const machine& on) {
     const auto start = boot_clock::now();
     for (;;) {
@@ -345,10 +362,12 @@ lock_file open_file(const std::string& path, const machine& on) {
             if (is_damage(what.code())) // looked good at first; look closer next time
                 mark_suspect(file);
             const int kind = what.code() & 0xff;
-            const auto limit = kind == SQLITE_BUSY ? patience : duration{std::chrono::milliseconds{500}};
+            const auto limit =
+                kind == SQLITE_BUSY ? patience : duration{std::chrono::milliseconds{500}};
             const bool passing = kind == SQLITE_BUSY || kind == SQLITE_CANTOPEN || is_damage(kind);
             if (!passing || boot_clock::now() - start >= limit)
-                throw_error(meaning_of(what.code()), "cannot use " + file.path + ": " + what.what());
+                throw_error(meaning_of(what.code()),
+                            "cannot use " + file.path + ": " + what.what());
         }
         constexpr timespec moment{.tv_sec = 0, .tv_nsec = 2'000'000};
         ::nanosleep(&moment, nullptr);
@@ -362,11 +381,13 @@ std::string default_path() {
     } else {
         const char* home = std::getenv("HOME");
         if (home == nullptr || *home != '/') {
-            const passwd* user = ::getpwuid(::geteuid()); // NOLINT(concurrency-mt-unsafe): rare, at opening
+            const passwd* user =
+                ::getpwuid(::geteuid()); // NOLINT(concurrency-mt-unsafe): rare, at opening
             home = user != nullptr ? user->pw_dir : nullptr;
         }
         if (home == nullptr)
-            refuse("there is no home directory for the default lock file; name one, as in sqlite:/path/locks.db");
+            refuse("there is no home directory for the default lock file; name one, as in "
+                   "sqlite:/path/locks.db");
         base = std::string{home} + "/.local/state";
     }
     const auto directory = base + "/holdfast";
@@ -394,8 +415,8 @@ void reserve_fences(connection& db) {
 }
 
 void mark_suspect(const lock_file& file) noexcept {
-    const descriptor mark{
-        ::open(suspect_mark(file.directory).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, file.shared.mode)};
+    const descriptor mark{::open(
+        suspect_mark(file.directory).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, file.shared.mode)};
 }
 
 guard::guard(const std::string& directory, const sharing& who, hold how, instant by) {
@@ -417,7 +438,9 @@ guard::guard(const std::string& directory, const sharing& who, hold how, instant
         const auto left = by - boot_clock::now();
         if (left <= duration::zero() || (!file_ && error != EACCES && error != ENOENT))
             throw trouble{error == 0 ? SQLITE_BUSY : SQLITE_CANTOPEN,
-                          path + ": " + (error == 0 ? "another process has kept it for too long" : std::strerror(error))};
+                          path + ": " +
+                              (error == 0 ? "another process has kept it for too long"
+                                          : std::strerror(error))};
         constexpr timespec moment{.tv_sec = 0, .tv_nsec = 1'000'000};
         ::nanosleep(&moment, nullptr);
     }

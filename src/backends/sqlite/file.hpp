@@ -4,12 +4,13 @@
 //
 //                       ┌─ missing, empty ──────────▶ made anew
 //   path ── first bytes ┼─ ours ── newer version ───▶ refused
-//                       │       └─ damaged ─────────▶ somebody lives? refused. Else moved aside, said so,
-//                       │                             made anew
-//                       ├─ unreadable, <path>.d there ▶ as damaged: it was ours
-//                       └─ anything else ───────────▶ refused, and not touched
+//                       │       └─ damaged ─────────▶ somebody lives? refused. Else moved aside,
+//                       said so, │                             made anew ├─ unreadable, <path>.d
+//                       there ▶ as damaged: it was ours └─ anything else ───────────▶ refused, and
+//                       not touched
 //
-// A file of another boot (or of a time namespace where nobody lives): nobody of then holds anything.
+// A file of another boot (or of a time namespace where nobody lives): nobody of then holds
+// anything.
 
 #include "backends/sqlite/connection.hpp"
 #include "backends/sqlite/liveness.hpp"

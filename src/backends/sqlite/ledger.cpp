@@ -1,5 +1,4 @@
 #include "backends/sqlite/ledger.hpp"
-
 #include "runtime/assert.hpp"
 
 #include <sqlite3.h>
@@ -73,7 +72,8 @@ holder_row read_holder(const rows& row) {
 // -------------------------------------------------------------------------------------- asking
 
 // Nobody holds, nobody waits: one look, one number, one row. Else the rules of the queue.
-attempted ledger::attempt(const claim& c, joining join, const asker& us, instant now, aftermath& after) {
+attempted
+ledger::attempt(const claim& c, joining join, const asker& us, instant now, aftermath& after) {
     trial t{c, us, now, after};
     if (const auto seen = glance(c.name, us.usual.value_or(bond_id{})); seen.idle) {
         keep_bond(t, known_bond(t, nullptr), seen.usual);
@@ -150,11 +150,14 @@ std::optional<bond_id> ledger::known_bond(const trial& t, const bond_id* standin
 }
 
 void ledger::keep_bond(trial& t, std::optional<bond_id> known) {
-    keep_bond(t, known, known ? find_bond(*known) : std::nullopt);
+    if (!t.result.bond) // one attempt needs one bond, also when it is looked for twice
+        keep_bond(t, known, known ? find_bond(*known) : std::nullopt);
 }
 
 /// Sees to it that a bond of ours is there and has a good part of its life before it.
-void ledger::keep_bond(trial& t, std::optional<bond_id> known, const std::optional<bond_row>& found) {
+void ledger::keep_bond(trial& t,
+                       std::optional<bond_id> known,
+                       const std::optional<bond_row>& found) {
     if (known && found) {
         t.result.bond = is_due(*found, t.now) ? renew(*known, t.now) : kept{*known, *found};
         return;
@@ -220,7 +223,8 @@ void ledger::say_wait(trial& t, joining join, const queue_view& queue) {
 }
 
 /// Says when to ask again even if nothing is heard, and whom to watch meanwhile.
-contended ledger::refusal(trial& t, const queue_view& queue, const std::vector<holder_row>& holders) {
+contended
+ledger::refusal(trial& t, const queue_view& queue, const std::vector<holder_row>& holders) {
     constexpr duration a_little = std::chrono::milliseconds{1};
     const auto watch = [&](process_id who) {
         if (who != self_)
@@ -307,7 +311,8 @@ std::optional<aftermath::push> ledger::find_grant(const std::string& name, const
     const auto* mine = find(holders, whose);
     if (mine == nullptr || mine->process != self_)
         return std::nullopt;
-    const grant given{mine->nonce, mine->fence, mine->reserved, terms_of(mine->bond, *mine->kept_by)};
+    const grant given{
+        mine->nonce, mine->fence, mine->reserved, terms_of(mine->bond, *mine->kept_by)};
     return aftermath::push{self_, given, has_waiters(name)};
 }
 
@@ -337,7 +342,9 @@ std::optional<bond_row> ledger::find_bond(bond_id id) {
     return found.next() ? std::optional{read_bond(found, 0)} : std::nullopt;
 }
 
-bool ledger::has_waiters(const std::string& name) { return db_.ask(query::has_waiters, name).next(); }
+bool ledger::has_waiters(const std::string& name) {
+    return db_.ask(query::has_waiters, name).next();
+}
 
 std::vector<holder_row> ledger::holders_of(const std::string& name) {
     std::vector<holder_row> all;
@@ -379,8 +386,8 @@ std::optional<party> ledger::party_of(process_id id) {
 
 // ------------------------------------------------------------------------------------- serving
 
-// Reads until the first who must go on waiting, and only then writes: a cursor and changes to what it
-// walks over do not go together.
+// Reads until the first who must go on waiting, and only then writes: a cursor and changes to what
+// it walks over do not go together.
 void ledger::serve(const std::string& name, instant now, aftermath& after) {
     if (!has_waiters(name))
         return;
@@ -415,7 +422,8 @@ void ledger::serve(const std::string& name, instant now, aftermath& after) {
 }
 
 // Its lease counts from now, on the clock that we share; so does its bond.
-void ledger::admit(const std::string& name, const waiter_row& w, bool wanted, instant now, aftermath& after) {
+void ledger::admit(
+    const std::string& name, const waiter_row& w, bool wanted, instant now, aftermath& after) {
     const auto [number, reserved] = take_fence(w.mode, fences());
     db_.ask(query::waiter_remove, name, w.nonce).finish();
     db_.tell(query::holder_add, name, w.nonce, w.process, w.bond, w.mode, number, reserved, now);
@@ -503,7 +511,8 @@ void ledger::bury(process_id who, end how, instant now, aftermath& after) {
         for (auto& [name, seq] : places) {
             auto next = db_.ask(query::waiter_after, name, seq);
             if (next.next())
-                after.letters.push_back({next.as<process_id>(0), {letter::word::look, next.nonce(1)}});
+                after.letters.push_back(
+                    {next.as<process_id>(0), {letter::word::look, next.nonce(1)}});
             touched.push_back(std::move(name));
         }
     }
@@ -528,15 +537,21 @@ void ledger::bury_the_dead(instant now, aftermath& after) {
 // ------------------------------------------------------------------------------ coming and going
 
 void ledger::enter(const party& who, children which, instant now, aftermath& after) {
-    db_.tell(query::process_add, self_, who.host, who.pid, who.purpose, which == children::keep_locks ? 1 : 0);
+    db_.tell(query::process_add,
+             self_,
+             who.host,
+             who.pid,
+             who.purpose,
+             which == children::keep_locks ? 1 : 0);
     sweep(now, after);
 }
 
 void ledger::leave(instant now, aftermath& after) { bury(self_, end::left, now, after); }
 
-// What others left behind whom nobody has missed: rows of the dead, and FIFOs without rows. The latter
-// may belong to somebody who is just coming in and has not opened them yet; so they go now, not after
-// the transaction: whoever comes in looks inside a transaction whether his FIFOs are still there.
+// What others left behind whom nobody has missed: rows of the dead, and FIFOs without rows. The
+// latter may belong to somebody who is just coming in and has not opened them yet; so they go now,
+// not after the transaction: whoever comes in looks inside a transaction whether his FIFOs are
+// still there.
 void ledger::sweep(instant now, aftermath& after) {
     std::vector<process_id> known;
     {

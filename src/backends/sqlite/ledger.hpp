@@ -3,9 +3,10 @@
 // The rules of the queue, carried out on the rows of one file inside one write transaction.
 //
 //   a name:   holders            waiters, in order
-//            ┌───────┐          ┌────┬────┬────┐     serve(): the first who goes with the holders becomes
-//            │ h   h │ ◀─serve──│ w1 │ w2 │ w3 │     one, and so on until one does not. Frozen waiters
-//            └───┬───┘          └────┴────┴────┘     are passed over; nobody else is overtaken.
+//            ┌───────┐          ┌────┬────┬────┐     serve(): the first who goes with the holders
+//            becomes │ h   h │ ◀─serve──│ w1 │ w2 │ w3 │     one, and so on until one does not.
+//            Frozen waiters └───┬───┘          └────┴────┴────┘     are passed over; nobody else is
+//            overtaken.
 //                │                ▲
 //                ▼                └ attempt(): only if it cannot be served at once
 //   release · withdraw · settle (dead, or over) · force_release: a row goes, then serve()

@@ -1,5 +1,4 @@
 #include "backends/sqlite/liveness.hpp"
-
 #include "backends/sqlite/errors.hpp"
 #include "runtime/assert.hpp"
 #include "runtime/fork.hpp"
@@ -11,7 +10,6 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
-
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/epoll.h>
@@ -29,7 +27,8 @@ constexpr int lowest_inherited = 200; // out of the way of what shells and progr
 }
 
 [[noreturn]] void fail(const std::string& path, int error) {
-    throw trouble{error == ENOSPC ? SQLITE_FULL : SQLITE_CANTOPEN, path + ": " + std::strerror(error)};
+    throw trouble{error == ENOSPC ? SQLITE_FULL : SQLITE_CANTOPEN,
+                  path + ": " + std::strerror(error)};
 }
 
 /// Opened for reading and writing, a FIFO waits for nobody and gives nobody SIGPIPE.
@@ -62,17 +61,19 @@ constexpr int lowest_inherited = 200; // out of the way of what shells and progr
 }
 
 [[nodiscard]] bool leads_to(const std::string& path, const descriptor& fifo) noexcept {
-    struct stat named{}, open{};
+    struct stat named {
+    }, open{};
     return ::stat(path.c_str(), &named) == 0 && ::fstat(fifo.get(), &open) == 0 &&
            named.st_ino == open.st_ino && named.st_dev == open.st_dev;
 }
 
 [[nodiscard]] descriptor open_to_look(const std::string& directory, process_id id) noexcept {
-    return descriptor{
-        ::open(name_of(directory, id, ".live").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW)};
+    return descriptor{::open(name_of(directory, id, ".live").c_str(),
+                             O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW)};
 }
 
-/// A writing end exists: EAGAIN. None exists: end of file, for ever, since ids are never used again.
+/// A writing end exists: EAGAIN. None exists: end of file, for ever, since ids are never used
+/// again.
 [[nodiscard]] liveness look_through(const descriptor& fifo) noexcept {
     if (!fifo)
         return liveness::unknown;
@@ -113,7 +114,8 @@ void send(const std::string& directory, process_id to, const letter& what) noexc
     if (!fifo)
         return; // it has just gone
     const auto bytes = what.bytes();
-    // Shorter than PIPE_BUF: all or nothing. Nothing means full: its reader will look at everything.
+    // Shorter than PIPE_BUF: all or nothing. Nothing means full: its reader will look at
+    // everything.
     if (::write(fifo.get(), bytes.data(), bytes.size()) < 0)
         return;
 }
@@ -155,12 +157,14 @@ mail presence::read() {
         for (std::size_t at = 0; at + letter::size <= size; at += letter::size) {
             letter next{static_cast<letter::word>(buffer[at]), {}};
             std::memcpy(next.about.bytes.data(), &buffer[at + 1], next.about.bytes.size());
-            come.torn = come.torn || std::string_view{"glwb"}.find(buffer[at]) == std::string_view::npos;
+            come.torn =
+                come.torn || std::string_view{"glwb"}.find(buffer[at]) == std::string_view::npos;
             come.letters.push_back(next);
         }
         come.torn = come.torn || size % letter::size != 0;
     }
-    // Letters of 17 bytes do not fill pages exactly, so a pipe is full some time before its capacity.
+    // Letters of 17 bytes do not fill pages exactly, so a pipe is full some time before its
+    // capacity.
     come.torn = come.torn || whole + capacity / 8 >= capacity;
     return come;
 }

@@ -5,7 +5,8 @@
 //   <id>.live   its process keeps a writing end open, for as long as it (or a child that keeps its
 //               locks) lives; the kernel drops it. A reader sees: EAGAIN alive, end of file dead,
 //               and is told of the last moment by EPOLLHUP.
-//   <id>.wake   its process keeps the reading end; others write letters into it. A letter is a hint:
+//   <id>.wake   its process keeps the reading end; others write letters into it. A letter is a
+//   hint:
 //               a FIFO that is full or gone loses it, and asking again at ttl/2 stands behind that.
 //
 //       ┌ epoll: descriptor() ─────────────────────────┐

@@ -5,11 +5,10 @@
 #include <chrono>
 #include <fstream>
 #include <sstream>
-#include <utility>
-
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
+#include <utility>
 
 namespace holdfast::sqlite {
 namespace {
@@ -35,12 +34,26 @@ constexpr std::array<std::pair<std::uint64_t, std::string_view>, 13> over_the_ne
 
 // FUSE carries local file systems too (ntfs-3g, mergerfs): only those known to reach further.
 constexpr std::array<std::string_view, 16> fuse_over_the_net{
-    "virtiofs",      "fuse.sshfs",   "fuse.glusterfs", "fuse.ceph",      "fuse.s3fs",    "fuse.rclone",
-    "fuse.gcsfuse",  "fuse.davfs",   "fuse.davfs2",    "fuse.curlftpfs", "fuse.juicefs", "fuse.goofys",
-    "fuse.smbnetfs", "fuse.mfs",     "fuse.moosefs",   "fuse.nfs",
+    "virtiofs",
+    "fuse.sshfs",
+    "fuse.glusterfs",
+    "fuse.ceph",
+    "fuse.s3fs",
+    "fuse.rclone",
+    "fuse.gcsfuse",
+    "fuse.davfs",
+    "fuse.davfs2",
+    "fuse.curlftpfs",
+    "fuse.juicefs",
+    "fuse.goofys",
+    "fuse.smbnetfs",
+    "fuse.mfs",
+    "fuse.moosefs",
+    "fuse.nfs",
 };
 
-/// The type in the line of mountinfo whose device is this one: "… 0:45 / /mnt opts … - fuse.sshfs …".
+/// The type in the line of mountinfo whose device is this one: "… 0:45 / /mnt opts … - fuse.sshfs
+/// …".
 [[nodiscard]] std::string mounted_as(dev_t device) {
     const auto wanted = std::to_string(major(device)) + ':' + std::to_string(minor(device));
     std::ifstream mounts{"/proc/self/mountinfo"};
@@ -77,8 +90,9 @@ std::string machine::clock_domain() const {
     std::ifstream{"/proc/sys/kernel/random/boot_id"} >> boot;
     if (boot.empty())
         return {};
-    struct stat space{};
-    const bool known = ::stat("/proc/self/ns/time", &space) == 0; // kernels before 5.6 have only one
+    struct stat space {};
+    const bool known =
+        ::stat("/proc/self/ns/time", &space) == 0; // kernels before 5.6 have only one
     return boot + '/' + std::to_string(known ? space.st_ino : 0);
 }
 
@@ -88,12 +102,13 @@ std::int64_t machine::wall_clock_us() const {
 }
 
 std::string machine::network_file_system(const std::string& directory) const {
-    struct statfs system{};
-    struct stat there{};
+    struct statfs system {};
+    struct stat there {};
     if (::statfs(directory.c_str(), &system) != 0 || ::stat(directory.c_str(), &there) != 0)
         return {}; // opening the file will say why
     const auto magic = static_cast<std::uint32_t>(system.f_type);
-    return std::string{network_kind(magic, magic == fuse ? mounted_as(there.st_dev) : std::string{})};
+    return std::string{
+        network_kind(magic, magic == fuse ? mounted_as(there.st_dev) : std::string{})};
 }
 
 const machine& machine::real() noexcept {

@@ -15,8 +15,8 @@ public:
     /// The clock that all processes with the same clock_domain() share.
     [[nodiscard]] virtual instant now() const noexcept;
 
-    /// Names one boot of one kernel as one time namespace sees it: outside of it, times mean nothing.
-    /// Empty if it cannot be known.
+    /// Names one boot of one kernel as one time namespace sees it: outside of it, times mean
+    /// nothing. Empty if it cannot be known.
     [[nodiscard]] virtual std::string clock_domain() const;
 
     /// Microseconds since 1970: the floor of a new file's fences.
@@ -32,6 +32,7 @@ protected:
 };
 
 /// From the number of statfs(2), and for FUSE from the type in /proc/self/mountinfo.
-[[nodiscard]] std::string_view network_kind(std::uint64_t magic, std::string_view mounted_as) noexcept;
+[[nodiscard]] std::string_view network_kind(std::uint64_t magic,
+                                            std::string_view mounted_as) noexcept;
 
 } // namespace holdfast::sqlite

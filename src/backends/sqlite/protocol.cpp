@@ -1,5 +1,4 @@
 #include "backends/sqlite/protocol.hpp"
-
 #include "runtime/assert.hpp"
 
 #include <algorithm>
@@ -61,11 +60,15 @@ CREATE TABLE waiter (
 
 std::string_view text_of(query which) noexcept {
     switch (which) {
-    case query::begin: return "BEGIN IMMEDIATE";
-    case query::commit: return "COMMIT";
+    case query::begin:
+        return "BEGIN IMMEDIATE";
+    case query::commit:
+        return "COMMIT";
 
-    case query::fences: return "SELECT fence_next, fence_end FROM meta WHERE one = 1";
-    case query::fence_move: return "UPDATE meta SET fence_next = ?1 WHERE one = 1";
+    case query::fences:
+        return "SELECT fence_next, fence_end FROM meta WHERE one = 1";
+    case query::fence_move:
+        return "UPDATE meta SET fence_next = ?1 WHERE one = 1";
     case query::fence_reserve:
         return "UPDATE meta SET fence_end = max(fence_end, fence_next) + ?1";
 
@@ -80,58 +83,73 @@ std::string_view text_of(query which) noexcept {
                " b.ttl, b.lock_delay, b.expires_at, b.automatic, p.children_keep_locks"
                " FROM holder h LEFT JOIN bond b ON b.process = h.process AND b.id = h.bond"
                " LEFT JOIN process p ON p.id = h.process WHERE h.name = ?1";
-    case query::holder_add: return "INSERT OR REPLACE INTO holder VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+    case query::holder_add:
+        return "INSERT OR REPLACE INTO holder VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
     case query::holder_remove:
         return "DELETE FROM holder WHERE name = ?1 AND nonce = ?2";
     case query::holder_bond:
         return "SELECT bond FROM holder WHERE name = ?1 AND nonce = ?2";
-    case query::holder_rebind: return "UPDATE holder SET bond = ?1 WHERE name = ?2 AND nonce = ?3";
+    case query::holder_rebind:
+        return "UPDATE holder SET bond = ?1 WHERE name = ?2 AND nonce = ?3";
     case query::holders_of_bond_remove:
         return "DELETE FROM holder WHERE process = ?1 AND bond = ?2 RETURNING name";
 
-    case query::has_waiters: return "SELECT 1 FROM waiter WHERE name = ?1 LIMIT 1";
+    case query::has_waiters:
+        return "SELECT 1 FROM waiter WHERE name = ?1 LIMIT 1";
     case query::waiters_of:
         return "SELECT w.seq, w.nonce, w.process, w.bond, w.mode, w.permits,"
                " b.ttl, b.lock_delay, b.expires_at, b.automatic"
                " FROM waiter w LEFT JOIN bond b ON b.process = w.process AND b.id = w.bond"
                " WHERE w.name = ?1 ORDER BY w.seq";
     case query::waiter_after:
-        return "SELECT process, nonce FROM waiter WHERE name = ?1 AND seq > ?2 ORDER BY seq LIMIT 1";
+        return "SELECT process, nonce FROM waiter WHERE name = ?1 AND seq > ?2 ORDER BY seq LIMIT "
+               "1";
     case query::waiter_add:
         return "INSERT INTO waiter SELECT ?1, coalesce(max(seq), 0) + 1, ?2, ?3, ?4, ?5, ?6, ?7"
                " FROM waiter WHERE name = ?1";
     case query::waiter_remove:
         return "DELETE FROM waiter WHERE name = ?1 AND nonce = ?2 RETURNING seq, bond";
-    case query::waiter_rebind: return "UPDATE waiter SET bond = ?1 WHERE name = ?2 AND seq = ?3";
+    case query::waiter_rebind:
+        return "UPDATE waiter SET bond = ?1 WHERE name = ?2 AND seq = ?3";
 
     case query::bond_find:
-        return "SELECT ttl, lock_delay, expires_at, automatic FROM bond WHERE process = ?1 AND id = ?2";
+        return "SELECT ttl, lock_delay, expires_at, automatic FROM bond WHERE process = ?1 AND id "
+               "= ?2";
     case query::bond_add:
         return "INSERT INTO bond SELECT ?1, ?2, ?3, ?4, ?5, ?6"
                " WHERE EXISTS (SELECT 1 FROM process WHERE id = ?1)";
     case query::bond_prolong:
-        return "UPDATE bond SET expires_at = max(expires_at, ?1 + ttl) WHERE process = ?2 AND id = ?3"
+        return "UPDATE bond SET expires_at = max(expires_at, ?1 + ttl) WHERE process = ?2 AND id = "
+               "?3"
                " RETURNING ttl, lock_delay, expires_at, automatic";
-    case query::bond_remove: return "DELETE FROM bond WHERE process = ?1 AND id = ?2";
+    case query::bond_remove:
+        return "DELETE FROM bond WHERE process = ?1 AND id = ?2";
 
-    case query::process_add: return "INSERT INTO process VALUES (?1, ?2, ?3, ?4, ?5)";
-    case query::process_find: return "SELECT host, pid, purpose FROM process WHERE id = ?1";
-    case query::process_remove: return "DELETE FROM process WHERE id = ?1";
-    case query::processes: return "SELECT id FROM process";
-    case query::bonds_left: return "SELECT count(*) FROM bond WHERE process = ?1";
+    case query::process_add:
+        return "INSERT INTO process VALUES (?1, ?2, ?3, ?4, ?5)";
+    case query::process_find:
+        return "SELECT host, pid, purpose FROM process WHERE id = ?1";
+    case query::process_remove:
+        return "DELETE FROM process WHERE id = ?1";
+    case query::processes:
+        return "SELECT id FROM process";
+    case query::bonds_left:
+        return "SELECT count(*) FROM bond WHERE process = ?1";
     case query::bonds_of_dead_cut:
         return "UPDATE bond SET expires_at = ?1 WHERE process = ?2 AND (expires_at > ?1 OR EXISTS"
                " (SELECT 1 FROM process WHERE id = ?2 AND children_keep_locks))";
     case query::bonds_over_remove:
         return "DELETE FROM bond WHERE process = ?1 AND expires_at + lock_delay <= ?2";
-    case query::process_is_dead: return "UPDATE process SET children_keep_locks = 0 WHERE id = ?1";
+    case query::process_is_dead:
+        return "UPDATE process SET children_keep_locks = 0 WHERE id = ?1";
     case query::holders_over_remove:
         return "DELETE FROM holder WHERE process = ?1 AND NOT EXISTS"
                " (SELECT 1 FROM bond b WHERE b.process = ?1 AND b.id = holder.bond) RETURNING name";
     case query::waiters_of_process_remove:
         return "DELETE FROM waiter WHERE process = ?1 RETURNING name, seq";
 
-    case query::domain: return "SELECT domain FROM meta";
+    case query::domain:
+        return "SELECT domain FROM meta";
 
     case query::all_holders:
         return "SELECT h.nonce, h.process, h.bond, h.mode, h.fence, h.reserved, h.granted_at,"
@@ -142,7 +160,8 @@ std::string_view text_of(query which) noexcept {
     case query::all_waiters:
         return "SELECT w.name, w.process, w.mode, w.since, p.host, p.pid, p.purpose"
                " FROM waiter w LEFT JOIN process p ON p.id = w.process ORDER BY w.name, w.seq";
-    case query::last_: break;
+    case query::last_:
+        break;
     }
     HOLDFAST_ASSERT(which != query::last_, "a query has a text");
     return {};
@@ -156,24 +175,28 @@ void crowd::add(mode how, const nonce& who) noexcept {
         ++exclusive_;
         writer_ = who;
         break;
-    case mode::shared: ++shared_; break;
-    case mode::permit: ++permits_; break;
+    case mode::shared:
+        ++shared_;
+        break;
+    case mode::permit:
+        ++permits_;
+        break;
     }
 }
 
 bool crowd::admits(mode how, std::uint32_t permits, const nonce* within) const noexcept {
     switch (how) {
-    case mode::exclusive: return size() == 0;
+    case mode::exclusive:
+        return size() == 0;
     case mode::shared:
         return permits_ == 0 && (exclusive_ == 0 || (within != nullptr && *within == writer_));
-    case mode::permit: return exclusive_ == 0 && shared_ == 0 && permits_ < permits;
+    case mode::permit:
+        return exclusive_ == 0 && shared_ == 0 && permits_ < permits;
     }
     return false;
 }
 
-instant after(instant from, duration by) noexcept {
-    return by >= never - from ? never : from + by;
-}
+instant after(instant from, duration by) noexcept { return by >= never - from ? never : from + by; }
 
 instant free_at(const bond_row& bond) noexcept { return after(bond.expires_at, bond.lock_delay); }
 

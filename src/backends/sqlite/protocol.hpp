@@ -9,9 +9,9 @@
 //
 // Invariants, true after each transaction:
 //   · a holder whose bond is not there holds nothing; its row is rubbish;
-//   · the holders of a name go together: one exclusive (and readers within it), or readers, or permits;
-//   · the first waiter that can be served has been: nobody waits for a free name, unless frozen;
-//   · every fence handed out is below meta.fence_end, and meta.fence_end is on the disk.
+//   · the holders of a name go together: one exclusive (and readers within it), or readers, or
+//   permits; · the first waiter that can be served has been: nobody waits for a free name, unless
+//   frozen; · every fence handed out is below meta.fence_end, and meta.fence_end is on the disk.
 
 #include <holdfast/backend.hpp>
 
@@ -75,11 +75,11 @@ enum class query : std::uint8_t {
 
     glance, ///< name, process, bond → whether nobody holds it or waits for it, fences, bond_row
 
-    holders_of,     ///< name → holder_row
-    holder_add,     ///< name, nonce, process, bond, mode, fence, reserved, granted_at
-    holder_remove,  ///< name, nonce
-    holder_bond,    ///< name, nonce → bond
-    holder_rebind,  ///< bond, name, nonce
+    holders_of,             ///< name → holder_row
+    holder_add,             ///< name, nonce, process, bond, mode, fence, reserved, granted_at
+    holder_remove,          ///< name, nonce
+    holder_bond,            ///< name, nonce → bond
+    holder_rebind,          ///< bond, name, nonce
     holders_of_bond_remove, ///< process, bond → name
 
     has_waiters,   ///< name → a row if so
@@ -94,15 +94,15 @@ enum class query : std::uint8_t {
     bond_prolong, ///< now, process, bond → ttl, lock_delay, expires_at
     bond_remove,  ///< process, bond
 
-    process_add,        ///< id, host, pid, purpose, children_keep_locks
-    process_find,       ///< id → host, pid, purpose
-    process_remove,     ///< id
-    processes,          ///< → id
-    bonds_left,         ///< process → how many
-    bonds_of_dead_cut,  ///< now, process: their lock delay begins now
-    bonds_over_remove,  ///< process, now
-    process_is_dead,    ///< id: its children no longer keep anything
-    holders_over_remove, ///< process → name, of those whose bond is gone
+    process_add,               ///< id, host, pid, purpose, children_keep_locks
+    process_find,              ///< id → host, pid, purpose
+    process_remove,            ///< id
+    processes,                 ///< → id
+    bonds_left,                ///< process → how many
+    bonds_of_dead_cut,         ///< now, process: their lock delay begins now
+    bonds_over_remove,         ///< process, now
+    process_is_dead,           ///< id: its children no longer keep anything
+    holders_over_remove,       ///< process → name, of those whose bond is gone
     waiters_of_process_remove, ///< process → name, seq
 
     domain, ///< → the clock domain the times in this file belong to
@@ -124,7 +124,8 @@ enum class liveness : std::uint8_t { alive, dead, unknown };
 class crowd {
 public:
     void add(mode, const nonce&) noexcept;
-    [[nodiscard]] bool admits(mode, std::uint32_t permits, const nonce* within = nullptr) const noexcept;
+    [[nodiscard]] bool
+    admits(mode, std::uint32_t permits, const nonce* within = nullptr) const noexcept;
     [[nodiscard]] std::size_t size() const noexcept { return exclusive_ + shared_ + permits_; }
 
 private:
@@ -138,7 +139,8 @@ private:
 /// When a lease that is not renewed stops keeping others out.
 [[nodiscard]] instant free_at(const bond_row&) noexcept;
 
-/// Whether time alone has ended this holder. A process whose children keep its locks has to be dead.
+/// Whether time alone has ended this holder. A process whose children keep its locks has to be
+/// dead.
 [[nodiscard]] bool is_over(const holder_row&, liveness, instant now) noexcept;
 
 /// Whether this waiter is so late with asking again that it is passed over: frozen, or worse.

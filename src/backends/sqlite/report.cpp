@@ -1,13 +1,11 @@
 #include "backends/sqlite/report.hpp"
-
 #include "backends/sqlite/ledger.hpp"
 
 #include <algorithm>
 #include <cstdio>
-#include <map>
-
 #include <dirent.h>
 #include <fnmatch.h>
+#include <map>
 #include <sys/statvfs.h>
 
 namespace holdfast::sqlite {
@@ -51,7 +49,10 @@ private:
                                      : "expired; free for the next who asks";
 }
 
-void add_holders(connection& db, roll_call& alive, const std::string& pattern, instant now,
+void add_holders(connection& db,
+                 roll_call& alive,
+                 const std::string& pattern,
+                 instant now,
                  std::map<std::string, lock_info>& all) {
     auto found = db.ask(query::all_holders);
     while (found.next()) {
@@ -71,7 +72,10 @@ void add_holders(connection& db, roll_call& alive, const std::string& pattern, i
     }
 }
 
-void add_waiters(connection& db, roll_call& alive, const std::string& pattern, instant now,
+void add_waiters(connection& db,
+                 roll_call& alive,
+                 const std::string& pattern,
+                 instant now,
                  std::map<std::string, lock_info>& all) {
     auto found = db.ask(query::all_waiters);
     while (found.next()) {
@@ -107,23 +111,26 @@ using grade = finding::grade;
     const auto journal = db.ask_text("PRAGMA journal_mode");
     const auto check = db.ask_text("PRAGMA quick_check(1)");
     if (check != "ok")
-        return {grade::danger, "the lock file is damaged: " + check,
+        return {grade::danger,
+                "the lock file is damaged: " + check,
                 "end all processes that use it; the next to open it moves it aside"};
     if (journal != "wal")
-        return {grade::warning, "the lock file has no write-ahead log (" + journal + ")",
+        return {grade::warning,
+                "the lock file has no write-ahead log (" + journal + ")",
                 "end all processes that use it and open it again"};
     return {grade::good, "format " + std::to_string(version) + ", write-ahead log, sound", {}};
 }
 
 [[nodiscard]] finding about_space(const lock_file& file) {
     constexpr std::uint64_t little = 16 << 20;
-    struct statvfs disk{};
+    struct statvfs disk {};
     if (::statvfs(file.directory.c_str(), &disk) != 0)
         return {grade::warning, file.directory + " cannot be examined", {}};
     const auto free = static_cast<std::uint64_t>(disk.f_bavail) * disk.f_frsize;
     const auto text = std::to_string(free >> 20) + " MiB of disk are free";
     if (free < little)
-        return {grade::warning, text, "on a full disk no lock can be acquired or renewed: make room"};
+        return {
+            grade::warning, text, "on a full disk no lock can be acquired or renewed: make room"};
     return {grade::good, text, {}};
 }
 
@@ -151,14 +158,16 @@ void about_processes(const lock_file& file, instant now, std::vector<finding>& o
                        count_of(dead, "process has", "processes have") + " died without a word",
                        "the next who asks for a lock tidies up"});
     if (mute > 0)
-        out.push_back({grade::warning,
-                       count_of(mute, "process has", "processes have") +
-                           " no FIFO in " + file.directory + ": its death is noticed only after its ttl",
-                       "do not remove files there; processes that are started anew have one again"});
+        out.push_back(
+            {grade::warning,
+             count_of(mute, "process has", "processes have") + " no FIFO in " + file.directory +
+                 ": its death is noticed only after its ttl",
+             "do not remove files there; processes that are started anew have one again"});
     if (late > 0)
-        out.push_back({grade::warning,
-                       count_of(late, "lock is", "locks are") + " expired, but the holder's processes live",
-                       "look at it with `holdfast ls`; a stopped process, or children that outlive it?"});
+        out.push_back(
+            {grade::warning,
+             count_of(late, "lock is", "locks are") + " expired, but the holder's processes live",
+             "look at it with `holdfast ls`; a stopped process, or children that outlive it?"});
 }
 
 void about_leftovers(const lock_file& file, std::vector<finding>& out) {
@@ -176,7 +185,8 @@ void about_leftovers(const lock_file& file, std::vector<finding>& out) {
     ::closedir(open);
     if (count > 0)
         out.push_back({grade::warning,
-                       count_of(count, "damaged file lies", "damaged files lie") + " beside it (" + prefix + "…)",
+                       count_of(count, "damaged file lies", "damaged files lie") + " beside it (" +
+                           prefix + "…)",
                        "find out what damaged it, then delete it"});
 }
 
@@ -199,7 +209,8 @@ std::vector<finding> health_of(const lock_file& file, instant now) {
     std::vector<finding> out{about_format(*file.db), about_space(file), about_file(file)};
     about_processes(file, now, out);
     about_leftovers(file, out);
-    std::stable_sort(out.begin(), out.end(), [](const finding& a, const finding& b) { return a.how > b.how; });
+    std::stable_sort(
+        out.begin(), out.end(), [](const finding& a, const finding& b) { return a.how > b.how; });
     return out;
 }
 

@@ -12,7 +12,8 @@
 namespace holdfast::sqlite {
 
 /// Who holds and who waits, for names that match the pattern (fnmatch(3)). Changes nothing.
-[[nodiscard]] std::vector<lock_info> who_holds(const lock_file&, const std::string& pattern, instant now);
+[[nodiscard]] std::vector<lock_info>
+who_holds(const lock_file&, const std::string& pattern, instant now);
 
 /// The health of the file, worst first.
 [[nodiscard]] std::vector<finding> health_of(const lock_file&, instant now);

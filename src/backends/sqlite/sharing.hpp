@@ -7,7 +7,6 @@
 //   <path>.d    as the file, with x where there is r; FIFOs as the file
 
 #include <string>
-
 #include <sys/stat.h>
 #include <sys/types.h>
 

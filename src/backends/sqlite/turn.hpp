@@ -12,6 +12,24 @@ namespace holdfast::sqlite {
 
 class turns {
 public:
+    /// A turn, until it goes; false if there was none in time.
+    class turn {
+    public:
+        turn(turns& of, instant by) : of_{of}, taken_{of.take(by)} {}
+        turn(const turn&) = delete;
+        turn& operator=(const turn&) = delete;
+        ~turn() {
+            if (taken_)
+                of_.give_back();
+        }
+        [[nodiscard]] explicit operator bool() const noexcept { return taken_; }
+
+    private:
+        turns& of_;
+        bool taken_;
+    };
+
+private:
     [[nodiscard]] bool take(instant by) {
         std::unique_lock lock{mutex_};
         while (taken_) {
@@ -32,7 +50,6 @@ public:
         left_.notify_one();
     }
 
-private:
     std::mutex mutex_;
     std::condition_variable left_;
     bool taken_ = false;

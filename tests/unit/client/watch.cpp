@@ -4,12 +4,11 @@
 
 #include <atomic>
 #include <future>
-#include <thread>
-#include <vector>
-
-#include <sys/eventfd.h>
 #include <poll.h>
+#include <sys/eventfd.h>
+#include <thread>
 #include <unistd.h>
+#include <vector>
 
 namespace holdfast::detail {
 namespace {
@@ -77,7 +76,8 @@ TEST(watching, works_without_a_descriptor) {
     other.join();
 }
 
-// Each push answers one blocked caller, whichever: none may be forgotten when the watch changes hands.
+// Each push answers one blocked caller, whichever: none may be forgotten when the watch changes
+// hands.
 TEST(watching, is_handed_on_and_nobody_is_forgotten) {
     constexpr int callers = 6, rounds = 2000;
     const engine e;

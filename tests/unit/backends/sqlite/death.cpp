@@ -1,6 +1,5 @@
-#include "world.hpp"
-
 #include "backends/sqlite/liveness.hpp"
+#include "world.hpp"
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -62,7 +61,8 @@ TEST_F(sqlite_death, a_dead_waiter_does_not_stop_those_behind_it) {
     EXPECT_EQ(second.hear(), 1);
     EXPECT_EQ(c.refused(third).place, 2U);
     second.kill();
-    ASSERT_TRUE(c.hear_until([&] { return !c.said.wakings.empty(); })) << "it watches its predecessor";
+    ASSERT_TRUE(c.hear_until([&] { return !c.said.wakings.empty(); }))
+        << "it watches its predecessor";
     EXPECT_EQ(c.refused(third).place, 1U);
     a.release(first, held);
     EXPECT_TRUE(c.await_grant(third->nonce));
@@ -155,7 +155,8 @@ TEST_F(sqlite_death, the_lock_delay_is_honoured_after_death) {
     EXPECT_GT(no.retry_after, 20s);
     const auto seen = b.inspect();
     ASSERT_EQ(seen.size(), 1U);
-    EXPECT_EQ(seen[0].holders.at(0).remark, "its process is dead; its lock delay still keeps others out");
+    EXPECT_EQ(seen[0].holders.at(0).remark,
+              "its process is dead; its lock delay still keeps others out");
     here.pass(29s);
     EXPECT_LE(b.refused(mine).retry_after, 1s + 1ms) << "looking again does not prolong it";
     here.pass(2s);
@@ -197,7 +198,8 @@ TEST_F(sqlite_death, a_forked_child_does_not_keep_its_parents_lock) {
     ::kill(grandchild, SIGKILL);
 }
 
-TEST_F(sqlite_death, children_that_keep_locks_keep_them_until_the_last_is_gone_even_beyond_the_ttl) {
+TEST_F(sqlite_death,
+       children_that_keep_locks_keep_them_until_the_last_is_gone_even_beyond_the_ttl) {
     process holder{[&](const auto& tell) {
         peer p{file, here, true};
         const auto given = p.take(claim_for({.ttl = 10s}));
@@ -250,7 +252,8 @@ TEST_F(sqlite_death, what_the_dead_left_is_swept_up_by_the_next_who_comes) {
         static_cast<void>(holder.hear());
         holder.kill();
     }
-    ASSERT_EQ(::mkfifo((file + ".d/00000000deadbeef.live").c_str(), 0600), 0); // died before it was known
+    ASSERT_EQ(::mkfifo((file + ".d/00000000deadbeef.live").c_str(), 0600),
+              0); // died before it was known
     EXPECT_EQ(look(file, "SELECT count(*) FROM process") >= 1, true);
     peer b{file, here};
     static_cast<void>(b.take(claim_for({.name = "another"})));
@@ -307,8 +310,9 @@ TEST_F(sqlite_death, rubbish_in_the_letter_box_is_survived) {
 }
 
 TEST_F(sqlite_death, many_processes_killed_at_random_never_overlap_and_never_stop) {
-    // Whoever holds the lock must get the kernel's record lock on the cell at once. Of a killed process the
-    // kernel drops record locks before it lets go of any file, so before it is seen to be dead.
+    // Whoever holds the lock must get the kernel's record lock on the cell at once. Of a killed
+    // process the kernel drops record locks before it lets go of any file, so before it is seen to
+    // be dead.
     constexpr int processes = 6, rounds = 150;
     const auto cell = directory.file("cell");
     const auto work = [&](const auto& tell) {
@@ -317,7 +321,9 @@ TEST_F(sqlite_death, many_processes_killed_at_random_never_overlap_and_never_sto
         for (;;) {
             const auto mine = claim_for({.ttl = 5s});
             const auto given = p.await(mine);
-            struct flock whole{.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 0, .l_pid = 0};
+            struct flock whole {
+                .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 0, .l_pid = 0
+            };
             if (::fcntl(fd, F_SETLK, &whole) != 0)
                 return 2; // two holders
             std::int64_t last = 0;
@@ -343,7 +349,8 @@ TEST_F(sqlite_death, many_processes_killed_at_random_never_overlap_and_never_sto
         for (auto n = chance.next() % 5; n-- > 0;)
             static_cast<void>(victim->hear()); // it gets on
         int status = 0;
-        ASSERT_EQ(::waitpid(victim->pid(), &status, WNOHANG), 0) << "ended with " << WEXITSTATUS(status);
+        ASSERT_EQ(::waitpid(victim->pid(), &status, WNOHANG), 0)
+            << "ended with " << WEXITSTATUS(status);
         ::kill(victim->pid(), SIGKILL);
         ASSERT_EQ(victim->wait(), 128 + SIGKILL);
         victim = std::make_unique<process>(work);
@@ -352,7 +359,8 @@ TEST_F(sqlite_death, many_processes_killed_at_random_never_overlap_and_never_sto
         static_cast<void>(each->hear()); // all still get on
     for (auto& each : all) {
         int status = 0;
-        ASSERT_EQ(::waitpid(each->pid(), &status, WNOHANG), 0) << "ended with " << WEXITSTATUS(status);
+        ASSERT_EQ(::waitpid(each->pid(), &status, WNOHANG), 0)
+            << "ended with " << WEXITSTATUS(status);
         each->kill();
     }
     peer last{file};

@@ -1,11 +1,9 @@
 #include "backends/sqlite/file.hpp"
-
 #include "world.hpp"
 
-#include <fstream>
-#include <filesystem>
-
 #include <fcntl.h>
+#include <filesystem>
+#include <fstream>
 #include <grp.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -36,7 +34,8 @@ protected:
     [[nodiscard]] std::vector<std::string> moved_aside() {
         std::vector<std::string> found;
         for (const auto& name : files_in(directory.path()))
-            if (name.starts_with("locks.db.corrupt-") && !name.ends_with("-wal") && !name.ends_with("-shm"))
+            if (name.starts_with("locks.db.corrupt-") && !name.ends_with("-wal") &&
+                !name.ends_with("-shm"))
                 found.push_back(name);
         return found;
     }
@@ -48,7 +47,7 @@ protected:
 };
 
 [[nodiscard]] mode_t mode_of(const std::string& path) {
-    struct stat found{};
+    struct stat found {};
     EXPECT_EQ(::stat(path.c_str(), &found), 0) << path;
     return found.st_mode & 07777;
 }
@@ -139,13 +138,21 @@ TEST_F(sqlite_file, what_cannot_be_written_is_refused) {
     fs::permissions(directory.path(), fs::perms{0755});
     fs::permissions(file, fs::perms{0644});
     std::string sentence;
-    EXPECT_EQ(as_user(nobody_user, [&] {
-        return refusal_of(file).find("cannot be read and written: Permission denied") != std::string::npos ? 0 : 1;
-    }), 0);
-    EXPECT_EQ(as_user(nobody_user, [&] {
-        const auto text = refusal_of(directory.file("new.db"));
-        return text.find("Permission denied") != std::string::npos ? 0 : 1;
-    }), 0);
+    EXPECT_EQ(as_user(nobody_user,
+                      [&] {
+                          return refusal_of(file).find(
+                                     "cannot be read and written: Permission denied") !=
+                                         std::string::npos
+                                     ? 0
+                                     : 1;
+                      }),
+              0);
+    EXPECT_EQ(as_user(nobody_user,
+                      [&] {
+                          const auto text = refusal_of(directory.file("new.db"));
+                          return text.find("Permission denied") != std::string::npos ? 0 : 1;
+                      }),
+              0);
     EXPECT_FALSE(fs::exists(directory.file("new.db.d")));
 }
 
@@ -153,7 +160,8 @@ TEST_F(sqlite_file, a_read_only_file_system_is_refused) {
     if (!is_root() || ::mount("none", directory.path().c_str(), "tmpfs", 0, "size=1m") != 0)
         GTEST_SKIP() << "cannot mount";
     use();
-    ASSERT_EQ(::mount("none", directory.path().c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, "size=1m"), 0);
+    ASSERT_EQ(::mount("none", directory.path().c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, "size=1m"),
+              0);
     const auto old_file = refusal_of(file), new_file = refusal_of(directory.file("new.db"));
     ::umount2(directory.path().c_str(), MNT_DETACH);
     EXPECT_NE(old_file.find("Read-only"), std::string::npos) << old_file;
@@ -170,7 +178,8 @@ TEST_F(sqlite_file, a_damaged_file_is_moved_aside_and_said_so) {
     {
         peer p{file, here};
         ASSERT_EQ(p.said.notices.size(), 1U);
-        EXPECT_NE(p.said.notices[0].find("moved aside to " + file + ".corrupt-"), std::string::npos);
+        EXPECT_NE(p.said.notices[0].find("moved aside to " + file + ".corrupt-"),
+                  std::string::npos);
         EXPECT_GT(p.take(claim_for({})).fence.value(), before) << "the clock is the floor";
         const auto health = p.engine->examine(boot_clock::now() + soon);
         ASSERT_FALSE(health.empty());
@@ -178,7 +187,8 @@ TEST_F(sqlite_file, a_damaged_file_is_moved_aside_and_said_so) {
         EXPECT_NE(health[0].what.find("corrupt-"), std::string::npos);
     }
     ASSERT_EQ(moved_aside().size(), 1U);
-    EXPECT_EQ(read_file(directory.file(moved_aside()[0])), std::string(8192, '\xa5')) << "as it was";
+    EXPECT_EQ(read_file(directory.file(moved_aside()[0])), std::string(8192, '\xa5'))
+        << "as it was";
     peer again{file, here};
     EXPECT_TRUE(again.said.notices.empty());
 }
@@ -284,7 +294,8 @@ TEST_F(sqlite_file, two_who_make_the_file_at_once_make_one) {
         for (auto& each : all)
             EXPECT_EQ(each->wait(), 0);
         std::sort(fences.begin(), fences.end());
-        EXPECT_EQ(std::adjacent_find(fences.begin(), fences.end()), fences.end()) << "one file, one counter";
+        EXPECT_EQ(std::adjacent_find(fences.begin(), fences.end()), fences.end())
+            << "one file, one counter";
     }
 }
 
@@ -314,17 +325,19 @@ TEST_F(sqlite_file, a_full_disk_is_a_failure_that_passes) {
             while (filler.write(block.data(), 4096).flush()) {
             }
         }
-        std::optional<failure> failed; // the log has a little room left
+        for (int i = 0; i < 3000; ++i)
+            ASSERT_EQ(p.renew(held.terms.bond), renewed::yes)
+                << "what is held can be renewed all the same";
+        std::optional<failure> failed; // there is a little room left
         for (int i = 0; i < 1000 && !failed; ++i) {
-            const auto answer = p.attempt(claim_for({.name = std::string(900, 'x') + std::to_string(i)}));
+            const auto answer =
+                p.attempt(claim_for({.name = std::string(900, 'x') + std::to_string(i)}));
             if (const auto* f = std::get_if<failure>(&answer))
                 failed = *f;
         }
         ASSERT_TRUE(failed);
         EXPECT_EQ(failed->code, errc::backend_unavailable);
         EXPECT_EQ(failed->applied, applied::no);
-        for (int i = 0; i < 3000; ++i)
-            ASSERT_EQ(p.renew(held.terms.bond), renewed::yes) << "what is held can be renewed all the same";
         EXPECT_NE(refusal_of(directory.file("another.db")), "");
         EXPECT_NE(p.fails(claim_for({.name = std::string(1000, 'y')})).detail, "");
 
@@ -346,7 +359,8 @@ TEST_F(sqlite_file, a_limit_on_file_sizes_is_a_failure_that_passes) {
         ::setrlimit(RLIMIT_FSIZE, &small);
         bool failed = false;
         for (int i = 0; i < 1000 && !failed; ++i)
-            failed = std::holds_alternative<failure>(p.attempt(claim_for({.name = std::to_string(i)})));
+            failed =
+                std::holds_alternative<failure>(p.attempt(claim_for({.name = std::to_string(i)})));
         ::setrlimit(RLIMIT_FSIZE, &none);
         return failed && p.release(mine, held) == release_result::released ? 0 : 1;
     }};
@@ -361,8 +375,10 @@ TEST_F(sqlite_file, the_mode_of_a_new_file_follows_its_directory_whatever_the_um
         EXPECT_EQ(::chmod(path.c_str(), of_directory), 0);
         peer p{path + "/locks.db", here};
         static_cast<void>(p.take(claim_for({})));
-        std::vector<mode_t> all{mode_of(path + "/locks.db"), mode_of(path + "/locks.db-wal"),
-                                mode_of(path + "/locks.db-shm"), mode_of(path + "/locks.db.d")};
+        std::vector<mode_t> all{mode_of(path + "/locks.db"),
+                                mode_of(path + "/locks.db-wal"),
+                                mode_of(path + "/locks.db-shm"),
+                                mode_of(path + "/locks.db.d")};
         for (const auto& name : files_in(path + "/locks.db.d"))
             EXPECT_EQ(mode_of(path + "/locks.db.d/" + name), all[0]) << name;
         return all;
@@ -371,7 +387,8 @@ TEST_F(sqlite_file, the_mode_of_a_new_file_follows_its_directory_whatever_the_um
     EXPECT_EQ(modes(0755), (std::vector<mode_t>{0600, 0600, 0600, 0700}));
     EXPECT_EQ(modes(0775), (std::vector<mode_t>{0660, 0660, 0660, 0770}));
     EXPECT_EQ(modes(0777), (std::vector<mode_t>{0666, 0666, 0666, 0777}));
-    EXPECT_EQ(modes(01777), (std::vector<mode_t>{0660, 0660, 0660, 0770})) << "as /tmp: not for everybody";
+    EXPECT_EQ(modes(01777), (std::vector<mode_t>{0660, 0660, 0660, 0770}))
+        << "as /tmp: not for everybody";
     ::umask(old);
 }
 
@@ -379,21 +396,27 @@ TEST_F(sqlite_file, two_users_of_a_group_share_a_file_and_notice_each_others_dea
     if (!is_root())
         GTEST_SKIP() << "needs two users";
     ASSERT_EQ(::chown(directory.path().c_str(), 0, shared_group), 0);
-    ASSERT_EQ(::chmod(directory.path().c_str(), 0770), 0); // not setgid: new files get their maker's group
-    EXPECT_EQ(as_user(daemon_user, [&] {
-        ::umask(077);
-        peer p{file, here};
-        const auto mine = claim_for({});
-        return p.release(mine, p.take(mine)) == release_result::released ? 0 : 1;
-    }), 0);
-    EXPECT_EQ(as_user(nobody_user, [&] {
-        peer p{file, here};
-        const auto mine = claim_for({});
-        return p.release(mine, p.take(mine)) == release_result::released ? 0 : 1;
-    }), 0);
+    ASSERT_EQ(::chmod(directory.path().c_str(), 0770),
+              0); // not setgid: new files get their maker's group
+    EXPECT_EQ(as_user(daemon_user,
+                      [&] {
+                          ::umask(077);
+                          peer p{file, here};
+                          const auto mine = claim_for({});
+                          return p.release(mine, p.take(mine)) == release_result::released ? 0 : 1;
+                      }),
+              0);
+    EXPECT_EQ(as_user(nobody_user,
+                      [&] {
+                          peer p{file, here};
+                          const auto mine = claim_for({});
+                          return p.release(mine, p.take(mine)) == release_result::released ? 0 : 1;
+                      }),
+              0);
 
     process one{[&](const auto& tell) { // dies as daemon
-        if (::setgroups(1, &shared_group) != 0 || ::setresgid(1, 1, 1) != 0 || ::setresuid(1, 1, 1) != 0)
+        if (::setgroups(1, &shared_group) != 0 || ::setresgid(1, 1, 1) != 0 ||
+            ::setresuid(1, 1, 1) != 0)
             return 97;
         ::umask(077);
         peer p{file, here};
@@ -430,13 +453,18 @@ TEST_F(sqlite_file, root_does_not_shut_out_the_owner_of_a_file) {
     peer root{file, here};
     const auto mine = claim_for({.ttl = 1h});
     const auto held = root.take(mine);
-    EXPECT_EQ(as_user(daemon_user, [&] {
-        peer p{file, here};
-        const auto waiting = claim_for({.ttl = 1h});
-        if (p.refused(waiting).place != 1)
-            return 1;
-        return p.engine->examine(boot_clock::now() + soon).front().how == finding::grade::good ? 0 : 2;
-    }), 0);
+    EXPECT_EQ(as_user(daemon_user,
+                      [&] {
+                          peer p{file, here};
+                          const auto waiting = claim_for({.ttl = 1h});
+                          if (p.refused(waiting).place != 1)
+                              return 1;
+                          return p.engine->examine(boot_clock::now() + soon).front().how ==
+                                         finding::grade::good
+                                     ? 0
+                                     : 2;
+                      }),
+              0);
     root.release(mine, held);
 }
 

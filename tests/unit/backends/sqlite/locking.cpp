@@ -115,7 +115,8 @@ TEST_F(sqlite_locking, a_withdrawn_waiter_leaves_its_place_to_the_next) {
     static_cast<void>(b.refused(second));
     static_cast<void>(c.refused(third));
     EXPECT_EQ(b.withdraw(second), applied::no);
-    EXPECT_TRUE(c.hear_until([&] { return !c.said.wakings.empty(); })) << "now it watches the holder";
+    EXPECT_TRUE(c.hear_until([&] { return !c.said.wakings.empty(); }))
+        << "now it watches the holder";
     EXPECT_EQ(c.refused(third).place, 1U);
     a.release(first, held);
     EXPECT_TRUE(c.await_grant(third->nonce));
@@ -132,6 +133,19 @@ TEST_F(sqlite_locking, withdrawing_takes_back_a_grant_nobody_heard_of) {
     EXPECT_EQ(b.withdraw(second), applied::no) << "definite, and nothing to do";
     b.engine->on_readable();
     EXPECT_TRUE(b.said.grants.empty());
+}
+
+TEST_F(sqlite_locking, a_release_wakes_only_the_next_in_line) {
+    peer d{file, here};
+    const auto first = claim_for({}), second = claim_for({});
+    const auto held = a.take(first);
+    static_cast<void>(b.refused(second));
+    static_cast<void>(c.refused(claim_for({})));
+    static_cast<void>(d.refused(claim_for({})));
+    EXPECT_FALSE(b.has_news() || c.has_news() || d.has_news()) << "who waits, sleeps";
+    a.release(first, held);
+    EXPECT_TRUE(b.has_news());
+    EXPECT_FALSE(c.has_news() || d.has_news());
 }
 
 TEST_F(sqlite_locking, a_holder_is_told_once_that_another_wants_it) {
@@ -171,7 +185,8 @@ TEST_F(sqlite_locking, readers_go_together_and_a_writer_waits_for_all_of_them) {
     EXPECT_GT(gw->fence, g2.fence);
 }
 
-TEST_F(sqlite_locking, a_reader_does_not_pass_a_waiting_writer_but_readers_behind_it_come_together) {
+TEST_F(sqlite_locking,
+       a_reader_does_not_pass_a_waiting_writer_but_readers_behind_it_come_together) {
     peer d{file, here};
     const auto r1 = claim_for({.mode = mode::shared}), w = claim_for({});
     const auto r2 = claim_for({.mode = mode::shared}), r3 = claim_for({.mode = mode::shared});
@@ -231,7 +246,8 @@ TEST_F(sqlite_locking, a_lease_that_is_not_renewed_ends_after_its_ttl_and_not_be
     const auto first = claim_for({.ttl = 10s}), second = claim_for({});
     const auto held = a.take(first);
     here.pass(9s);
-    EXPECT_LE(b.refused(second).retry_after, 1s + 1ms) << "the first in line asks when the lease can end";
+    EXPECT_LE(b.refused(second).retry_after, 1s + 1ms)
+        << "the first in line asks when the lease can end";
     here.pass(2s);
     EXPECT_GT(b.take(second).fence, held.fence);
 
@@ -338,7 +354,8 @@ TEST_F(sqlite_locking, the_lock_delay_keeps_others_out_after_a_lease_that_was_no
 }
 
 TEST_F(sqlite_locking, a_frozen_waiter_is_passed_over_and_keeps_its_place) {
-    const auto first = claim_for({.ttl = 1h}), frozen = claim_for({.ttl = 10s}), third = claim_for({.ttl = 1h});
+    const auto first = claim_for({.ttl = 1h}), frozen = claim_for({.ttl = 10s}),
+               third = claim_for({.ttl = 1h});
     const auto held = a.take(first);
     static_cast<void>(b.refused(frozen));
     static_cast<void>(c.refused(third));
@@ -416,6 +433,20 @@ TEST_F(sqlite_locking, after_its_bond_was_taken_a_client_gets_a_new_one_and_hear
     const auto next = a.take(claim_for({.name = "y"}));
     EXPECT_NE(next.terms.bond, held.terms.bond);
     EXPECT_EQ(a.said.lost, std::vector{held.terms.bond});
+}
+
+TEST_F(sqlite_locking, a_waiter_whose_bond_was_taken_comes_back_under_a_new_one) {
+    const auto first = claim_for({.name = "x"}), second = claim_for({.name = "x"});
+    const auto held = a.take(first);
+    const auto other = b.take(claim_for({.name = "y"}));
+    static_cast<void>(b.refused(second));
+    EXPECT_EQ(c.force_release("y"), 1U);
+    a.release(first, held); // b is frozen now: nobody vouches for it
+    const auto given = b.take(second);
+    EXPECT_NE(given.terms.bond, other.terms.bond);
+    EXPECT_EQ(b.said.lost, std::vector{other.terms.bond});
+    EXPECT_EQ(b.renew(given.terms.bond), renewed::yes);
+    EXPECT_EQ(b.release(second, given), release_result::released);
 }
 
 TEST_F(sqlite_locking, inspect_shows_holders_and_waiters_in_order) {

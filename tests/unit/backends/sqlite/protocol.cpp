@@ -1,5 +1,4 @@
 #include "backends/sqlite/protocol.hpp"
-
 #include "world.hpp"
 
 #include <sqlite3.h>
@@ -17,8 +16,9 @@ TEST(sqlite_protocol, every_statement_fits_the_schema) {
     for (std::size_t i = 0; i < query_count; ++i) {
         const auto text = text_of(static_cast<query>(i));
         sqlite3_stmt* statement = nullptr;
-        EXPECT_EQ(sqlite3_prepare_v2(db, text.data(), static_cast<int>(text.size()), &statement, nullptr),
-                  SQLITE_OK)
+        EXPECT_EQ(
+            sqlite3_prepare_v2(db, text.data(), static_cast<int>(text.size()), &statement, nullptr),
+            SQLITE_OK)
             << text << ": " << sqlite3_errmsg(db);
         sqlite3_finalize(statement);
     }
@@ -29,16 +29,29 @@ TEST(sqlite_protocol, no_statement_of_the_hot_path_reads_a_whole_table) {
     sqlite3* db = nullptr;
     ASSERT_EQ(sqlite3_open(":memory:", &db), SQLITE_OK);
     ASSERT_EQ(sqlite3_exec(db, schema, nullptr, nullptr, nullptr), SQLITE_OK);
-    for (const auto which : {query::fences, query::fence_move, query::glance, query::holders_of,
-                             query::holder_add, query::holder_remove, query::holder_bond, query::has_waiters,
-                             query::waiters_of, query::waiter_after, query::waiter_remove, query::bond_find,
-                             query::bond_prolong, query::bond_remove, query::process_find}) {
+    for (const auto which : {query::fences,
+                             query::fence_move,
+                             query::glance,
+                             query::holders_of,
+                             query::holder_add,
+                             query::holder_remove,
+                             query::holder_bond,
+                             query::has_waiters,
+                             query::waiters_of,
+                             query::waiter_after,
+                             query::waiter_remove,
+                             query::bond_find,
+                             query::bond_prolong,
+                             query::bond_remove,
+                             query::process_find}) {
         const auto text = "EXPLAIN QUERY PLAN " + std::string{text_of(which)};
         sqlite3_stmt* statement = nullptr;
         ASSERT_EQ(sqlite3_prepare_v2(db, text.c_str(), -1, &statement, nullptr), SQLITE_OK);
         while (sqlite3_step(statement) == SQLITE_ROW) {
-            const std::string step = reinterpret_cast<const char*>(sqlite3_column_text(statement, 3));
-            EXPECT_FALSE(step.starts_with("SCAN") && step != "SCAN CONSTANT ROW") << text << ": " << step;
+            const std::string step =
+                reinterpret_cast<const char*>(sqlite3_column_text(statement, 3));
+            EXPECT_FALSE(step.starts_with("SCAN") && step != "SCAN CONSTANT ROW")
+                << text << ": " << step;
         }
         sqlite3_finalize(statement);
     }

@@ -1,10 +1,8 @@
 #include "client/engine_entry.hpp"
-
 #include "world.hpp"
 
 #include <cstdlib>
 #include <filesystem>
-
 #include <sys/stat.h>
 
 extern "C" {
@@ -51,7 +49,7 @@ TEST(sqlite_url, without_a_path_means_the_file_of_this_user) {
     else
         ::unsetenv("XDG_STATE_HOME");
     EXPECT_TRUE(std::filesystem::exists(directory.file("state/holdfast/locks.db")));
-    struct stat found{};
+    struct stat found {};
     ASSERT_EQ(::stat(directory.file("state/holdfast").c_str(), &found), 0);
     EXPECT_EQ(found.st_mode & 0777, 0700U);
 }

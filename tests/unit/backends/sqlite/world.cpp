@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -135,6 +134,11 @@ bool peer::hear_until(const std::function<bool()>& done) {
     return true;
 }
 
+bool peer::has_news() const {
+    pollfd events{engine->descriptor(), POLLIN, 0};
+    return ::poll(&events, 1, 0) == 1;
+}
+
 std::optional<grant> peer::await_grant(const nonce& whose) {
     std::optional<grant> found;
     hear_until([&] {
@@ -228,7 +232,8 @@ std::int64_t run(const std::string& path, const std::string& sql) {
     sqlite3_busy_timeout(db, 5000);
     int keep = 1;
     sqlite3_file_control(db, "main", SQLITE_FCNTL_PERSIST_WAL, &keep);
-    EXPECT_EQ(sqlite3_prepare_v2(db, sql.c_str(), -1, &statement, nullptr), SQLITE_OK) << sqlite3_errmsg(db);
+    EXPECT_EQ(sqlite3_prepare_v2(db, sql.c_str(), -1, &statement, nullptr), SQLITE_OK)
+        << sqlite3_errmsg(db);
     const int code = sqlite3_step(statement);
     EXPECT_TRUE(code == SQLITE_ROW || code == SQLITE_DONE) << sqlite3_errmsg(db);
     if (code == SQLITE_ROW)

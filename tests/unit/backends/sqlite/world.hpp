@@ -1,7 +1,7 @@
 #pragma once
 
-// What the tests of the SQLite engine share: a directory of their own, a machine whose clock they turn,
-// peers (a backend together with what it said), and processes that can be killed.
+// What the tests of the SQLite engine share: a directory of their own, a machine whose clock they
+// turn, peers (a backend together with what it said), and processes that can be killed.
 
 #include "backends/sqlite/backend.hpp"
 #include "runtime/random.hpp"
@@ -15,9 +15,8 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <vector>
-
 #include <sys/types.h>
+#include <vector>
 
 namespace holdfast::sqlite::test {
 
@@ -33,7 +32,9 @@ public:
     temporary_directory& operator=(const temporary_directory&) = delete;
     ~temporary_directory();
     [[nodiscard]] const std::string& path() const { return path_; }
-    [[nodiscard]] std::string file(const std::string& name = "locks.db") const { return path_ + '/' + name; }
+    [[nodiscard]] std::string file(const std::string& name = "locks.db") const {
+        return path_ + '/' + name;
+    }
 
 private:
     std::string path_;
@@ -49,7 +50,9 @@ public:
     [[nodiscard]] std::int64_t wall_clock_us() const override {
         return machine::wall_clock_us() + wall_offset_us;
     }
-    [[nodiscard]] std::string network_file_system(const std::string&) const override { return network; }
+    [[nodiscard]] std::string network_file_system(const std::string&) const override {
+        return network;
+    }
 
     void pass(duration d) { ahead += d; }
 
@@ -62,20 +65,40 @@ public:
 /// Everything a backend has said.
 class recorder final : public backend_events {
 public:
-    void attempted(ticket, attempt_answer a) override { put([&] { answers.push_back(std::move(a)); }); }
-    void withdrawn(ticket, applied c) override { put([&] { withdrawals.push_back(c); }); }
-    void released(ticket, release_result r) override { put([&] { releases.push_back(r); }); }
+    void attempted(ticket, attempt_answer a) override {
+        put([&] { answers.push_back(std::move(a)); });
+    }
+    void withdrawn(ticket, applied c) override {
+        put([&] { withdrawals.push_back(c); });
+    }
+    void released(ticket, release_result r) override {
+        put([&] { releases.push_back(r); });
+    }
     void renewed(ticket, std::span<const renewal_answer> r) override {
         put([&] { renewals.assign(r.begin(), r.end()); });
     }
-    void inspected(ticket, result<std::vector<lock_info>> r) override { put([&] { inspections.push_back(std::move(r)); }); }
-    void forced(ticket, result<std::size_t> r) override { put([&] { forcings.push_back(r); }); }
-    void woken(const nonce& n) override { put([&] { wakings.push_back(n); }); }
-    void granted(const nonce&, const grant& g) override { put([&] { grants.push_back(g); }); }
-    void bond_lost(bond_id b) override { put([&] { lost.push_back(b); }); }
-    void wanted(const nonce& n) override { put([&] { wants.push_back(n); }); }
+    void inspected(ticket, result<std::vector<lock_info>> r) override {
+        put([&] { inspections.push_back(std::move(r)); });
+    }
+    void forced(ticket, result<std::size_t> r) override {
+        put([&] { forcings.push_back(r); });
+    }
+    void woken(const nonce& n) override {
+        put([&] { wakings.push_back(n); });
+    }
+    void granted(const nonce&, const grant& g) override {
+        put([&] { grants.push_back(g); });
+    }
+    void bond_lost(bond_id b) override {
+        put([&] { lost.push_back(b); });
+    }
+    void wanted(const nonce& n) override {
+        put([&] { wants.push_back(n); });
+    }
     void link(link_state, std::string_view) override {}
-    void notice(std::string_view s) override { put([&] { notices.emplace_back(s); }); }
+    void notice(std::string_view s) override {
+        put([&] { notices.emplace_back(s); });
+    }
 
     std::vector<attempt_answer> answers;
     std::vector<applied> withdrawals;
@@ -108,16 +131,21 @@ struct wanted_lock {
 
 [[nodiscard]] std::shared_ptr<const claim> claim_for(const wanted_lock&);
 
-/// One client of the file, as the core would drive it; waits only for what the descriptor announces.
+/// One client of the file, as the core would drive it; waits only for what the descriptor
+/// announces.
 class peer {
 public:
-    explicit peer(const std::string& path, const machine& on = machine::real(), bool children_keep_locks = false);
+    explicit peer(const std::string& path,
+                  const machine& on = machine::real(),
+                  bool children_keep_locks = false);
     peer(const peer&) = delete;
     peer& operator=(const peer&) = delete;
     ~peer(); ///< closes properly, unless crash() was called
 
-    [[nodiscard]] attempt_answer attempt(const std::shared_ptr<const claim>&, joining = joining::queue);
-    [[nodiscard]] grant take(const std::shared_ptr<const claim>&); ///< attempt, which must be granted
+    [[nodiscard]] attempt_answer attempt(const std::shared_ptr<const claim>&,
+                                         joining = joining::queue);
+    [[nodiscard]] grant
+    take(const std::shared_ptr<const claim>&); ///< attempt, which must be granted
     [[nodiscard]] contended refused(const std::shared_ptr<const claim>&, joining = joining::queue);
     [[nodiscard]] failure fails(const std::shared_ptr<const claim>&);
     release_result release(const std::shared_ptr<const claim>&, const grant&);
@@ -133,7 +161,11 @@ public:
     /// As the core does: asks again whenever woken or told to, until granted.
     [[nodiscard]] grant await(const std::shared_ptr<const claim>&);
 
-    void crash() { engine.reset(); } ///< what a process that dies leaves behind: everything but the kernel's
+    [[nodiscard]] bool has_news() const; ///< whether its descriptor is readable now
+
+    void crash() {
+        engine.reset();
+    } ///< what a process that dies leaves behind: everything but the kernel's
 
     recorder said;
     std::unique_ptr<backend> engine;
@@ -145,7 +177,8 @@ private:
 /// A child process that runs a function and then waits to be killed, or ends with its result.
 class process {
 public:
-    /// `body` gets a function with which it tells the parent a number; its return value is the status.
+    /// `body` gets a function with which it tells the parent a number; its return value is the
+    /// status.
     explicit process(const std::function<int(const std::function<void(std::int64_t)>& tell)>& body);
     process(const process&) = delete;
     process& operator=(const process&) = delete;
