@@ -22,6 +22,7 @@
 #include "command.hpp"
 #include "complaint.hpp"
 #include "descriptors.hpp"
+#include "echo_filter.hpp"
 #include "exit_codes.hpp"
 #include "process_tree.hpp"
 #include "terminal.hpp"
@@ -49,10 +50,6 @@ using namespace std::chrono_literals;
 
 enum class phase { waiting, running, lingering, stopping };
 
-/// By which way a signal came: to the front, or to the guardian itself (`holdfast ls` shows its
-/// pid).
-enum class way { front, guardian };
-
 client open_for(const run_options& options) {
     client_options ours;
     ours.purpose = shortened(printable(without_password(command_line(options.command))), 200);
@@ -76,28 +73,6 @@ int milliseconds_until(instant when) noexcept {
     const auto left = std::clamp<duration>(when - boot_clock::now(), 0ns, 1h);
     return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count());
 }
-
-/// A signal to the whole group, or to all that are called holdfast, comes by both ways; the command
-/// shall hear it once.
-class echo_filter {
-public:
-    bool is_echo(const arrival& came, way by) noexcept {
-        const auto now = boot_clock::now();
-        const bool echo =
-            came.signal == signal_ && came.sender == sender_ && by != way_ && now - at_ < 100ms;
-        signal_ = echo ? 0 : came.signal;
-        sender_ = came.sender;
-        way_ = by;
-        at_ = now;
-        return echo;
-    }
-
-private:
-    int signal_ = 0;
-    pid_t sender_ = 0;
-    way way_ = way::front;
-    instant at_{};
-};
 
 class guardian {
 public:
@@ -287,7 +262,8 @@ void guardian::handle(const arrival& came, way by) {
         return;
     }
     // What the command did to its own group has reached it, and so has what the terminal did.
-    if (came.from_terminal || echoes_.is_echo(came, by) || belongs_to(::getpid(), came.sender)) {
+    if (came.from_terminal || echoes_.is_echo(came, by, boot_clock::now()) ||
+        belongs_to(::getpid(), came.sender)) {
         return;
     }
     if (phase_ == phase::lingering) {
@@ -414,15 +390,17 @@ void guardian::kill_everybody_and_end(int code) {
 /// Whatever it was: nobody is left behind, and nothing is held.
 void guardian::fail(const std::exception& failed) {
     const auto problem = complaint_about(failed);
+    const bool contended = problem.exit_code == exit_code::contended;
+    const int code = contended ? options_.contended_code : problem.exit_code;
     line_.reset();
     say(problem.sentence);
     kill_descendants(never, [](const reaped&) {});
-    if (lease_) {
+    if (lease_ && *lease_) {
         lease_->release();
     }
     client_.close();
-    tell_front(word::ended, problem.exit_code);
-    ::_exit(problem.exit_code);
+    tell_front(word::ended, code);
+    ::_exit(code);
 }
 
 void guardian::end(int code) {

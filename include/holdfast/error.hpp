@@ -56,3 +56,7 @@ private:
 
 template <> struct boost::system::is_error_code_enum<holdfast::errc> : std::true_type {};
 template <> struct boost::system::is_error_condition_enum<holdfast::condition> : std::true_type {};
+
+// What is caught has a std::error_code; it is compared in the same words.
+template <> struct std::is_error_code_enum<holdfast::errc> : std::true_type {};
+template <> struct std::is_error_condition_enum<holdfast::condition> : std::true_type {};

@@ -30,8 +30,8 @@ public:
     }
     void unlock() noexcept; ///< queues the release and returns
 
-    /// The lease of whoever has locked the std face; for its holder only.
-    [[nodiscard]] const lease& held_lease() const noexcept { return locked_; }
+    /// The lease of this thread, if it has locked the std face; until it unlocks.
+    [[nodiscard]] const lease& held_lease() const noexcept { return locked_.mine(); }
 
     /// Waits up to options.wait; throws errc::timed_out after that.
     [[nodiscard]] lease acquire(const acquire_options& options = {});
@@ -56,7 +56,7 @@ public:
 private:
     bool try_lock_within(duration wait);
 
-    lease locked_; // written by the thread that locks the std face, while it holds it
+    detail::own_leases locked_;
 };
 
 } // namespace holdfast

@@ -8,9 +8,12 @@
 #include <holdfast/request.hpp>
 
 #include <cstdint>
+#include <list>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace holdfast {
 
@@ -34,6 +37,23 @@ protected:
     std::shared_ptr<const std::string> name_;
     holdfast::kind kind_ = kind::plain;
     std::uint32_t permits_ = 1;
+};
+
+/// What threads have locked through the std face of one object. Each finds its own: once a lease is
+/// lost another thread may have locked, and the first one's unlock() must not give that back.
+class own_leases {
+public:
+    own_leases() = default;
+    own_leases(own_leases&& other) noexcept : leases_{std::move(other.leases_)} {}
+
+    void put(lease);
+    [[nodiscard]] lease take() noexcept; ///< this thread's last; else anybody's last; else nothing
+    [[nodiscard]] const lease& mine() const noexcept;
+
+private:
+    mutable std::mutex guard_;
+    std::list<std::pair<owner_id, lease>> leases_; // a list: mine() stays where it is
+    lease none_;
 };
 
 /// A time in any unit as ours, never negative; too long to count is forever.

@@ -2,8 +2,6 @@
 
 #include <holdfast/primitive.hpp>
 
-#include <vector>
-
 namespace holdfast {
 
 /// A mutex that its holder may take again: no round trip, same fence, given back with the last.
@@ -39,7 +37,7 @@ public:
 private:
     bool try_lock_within(duration wait);
 
-    std::vector<lease> locked_; // one for each lock(); only its holder touches it
+    detail::own_leases locked_; // one for each lock()
 };
 
 } // namespace holdfast

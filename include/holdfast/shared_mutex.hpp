@@ -2,11 +2,6 @@
 
 #include <holdfast/primitive.hpp>
 
-#include <mutex>
-#include <thread>
-#include <utility>
-#include <vector>
-
 namespace holdfast {
 
 /// One writer or many readers. std::shared_lock, std::unique_lock and std::scoped_lock work.
@@ -60,9 +55,7 @@ private:
     bool try_lock_within(duration wait);
     bool try_lock_shared_within(duration wait);
 
-    lease locked_;
-    std::mutex readers_guard_;
-    std::vector<std::pair<std::thread::id, lease>> readers_;
+    detail::own_leases written_, read_;
 };
 
 } // namespace holdfast

@@ -138,6 +138,8 @@ template <class F> void client_state::ask_engine(patience how, call& c, F ask) {
     if (closed_)
         return;
     if (backend_->able().blocks_caller) {
+        // Whoever blocks until the last moment answers after it, and would be taken for silent.
+        c.answer_by -= (c.answer_by - c.asked) / 4;
         if (how == patience::none)
             return loop_.post([ask = std::move(ask), c] { ask(c); });
         if (how == patience::short_)

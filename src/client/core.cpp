@@ -62,7 +62,7 @@ void core::acquire(wish& w, instant now, actions& out) {
     w.give_up = later(now, w.asks_once() ? request_limit(like.ttl) : w.what.options.wait);
     t.wishes.push_back(w);
     agenda_.put(w, w.give_up);
-    if (w.asks_once())
+    if (w.asks_once() && !t.fair()) // in fair order it begins a talk of its own
         cut_pauses_short(t, now, out);
     settle(t, now, out);
 }

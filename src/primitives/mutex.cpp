@@ -4,19 +4,18 @@
 
 namespace holdfast {
 
-void mutex::lock() { locked_ = acquire_or_throw(wish(mode::exclusive, {}, this_thread())); }
+void mutex::lock() { locked_.put(acquire_or_throw(wish(mode::exclusive, {}, this_thread()))); }
 
 bool mutex::try_lock() { return try_lock_within(duration::zero()); }
 
 bool mutex::try_lock_within(duration wait) {
     auto got = acquire_within_wait(wish(mode::exclusive, {.wait = wait}, this_thread()));
     if (got)
-        locked_ = std::move(*got);
+        locked_.put(std::move(*got));
     return got.has_value();
 }
 
-// Out of the member first: the next holder may write it as soon as the release is on its way.
-void mutex::unlock() noexcept { lease{std::move(locked_)}; }
+void mutex::unlock() noexcept { (void)locked_.take(); }
 
 lease mutex::acquire(const acquire_options& options) {
     return acquire_or_throw(wish(mode::exclusive, options));

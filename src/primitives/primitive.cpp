@@ -5,7 +5,9 @@
 
 #include <holdfast/primitive.hpp>
 
+#include <algorithm>
 #include <functional>
+#include <iterator>
 #include <thread>
 #include <utility>
 
@@ -66,6 +68,34 @@ std::optional<lease> primitive::acquire_within_wait(const request& wanted) const
     if (asked.error && asked.error != errc::timed_out)
         throw_error(asked.error, asked.detail);
     return std::nullopt;
+}
+
+void own_leases::put(lease taken) {
+    const std::lock_guard guard{guard_};
+    leases_.emplace_back(this_thread(), std::move(taken));
+}
+
+// The caller lets it go after this, so that a release is not made under a lock.
+lease own_leases::take() noexcept {
+    const std::lock_guard guard{guard_};
+    if (leases_.empty())
+        return {};
+    auto last = std::find_if(leases_.rbegin(), leases_.rend(), [](const auto& entry) {
+        return entry.first == this_thread();
+    });
+    if (last == leases_.rend())
+        last = leases_.rbegin();
+    auto taken = std::move(last->second);
+    leases_.erase(std::prev(last.base()));
+    return taken;
+}
+
+const lease& own_leases::mine() const noexcept {
+    const std::lock_guard guard{guard_};
+    const auto last = std::find_if(leases_.rbegin(), leases_.rend(), [](const auto& entry) {
+        return entry.first == this_thread();
+    });
+    return last == leases_.rend() ? none_ : last->second;
 }
 
 lease primitive::acquire_or_throw(const request& wanted) const {

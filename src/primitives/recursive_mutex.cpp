@@ -10,8 +10,7 @@ recursive_mutex::recursive_mutex(const client& on, std::string name)
 }
 
 void recursive_mutex::lock() {
-    auto got = acquire_or_throw(wish(mode::exclusive, {}, this_thread()));
-    locked_.push_back(std::move(got));
+    locked_.put(acquire_or_throw(wish(mode::exclusive, {}, this_thread())));
 }
 
 bool recursive_mutex::try_lock() { return try_lock_within(duration::zero()); }
@@ -19,15 +18,11 @@ bool recursive_mutex::try_lock() { return try_lock_within(duration::zero()); }
 bool recursive_mutex::try_lock_within(duration wait) {
     auto got = acquire_within_wait(wish(mode::exclusive, {.wait = wait}, this_thread()));
     if (got)
-        locked_.push_back(std::move(*got));
+        locked_.put(std::move(*got));
     return got.has_value();
 }
 
-// Out of the member first: the next holder may write it as soon as the release is on its way.
-void recursive_mutex::unlock() noexcept {
-    const lease last{std::move(locked_.back())};
-    locked_.pop_back();
-}
+void recursive_mutex::unlock() noexcept { (void)locked_.take(); }
 
 lease recursive_mutex::acquire(const acquire_options& options) {
     return acquire_or_throw(wish(mode::exclusive, options, this_thread()));

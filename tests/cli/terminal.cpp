@@ -152,8 +152,7 @@ TEST_F(terminal, a_shell_inside_has_its_own_jobs) {
     EXPECT_TRUE(sh.dialogue("sh -c 'echo up-$((3+4)); exec cat'\n", "up-7"));
     EXPECT_TRUE(sh.dialogue(control_z, "Stopped")); // cat, not the job it runs in
     EXPECT_TRUE(sh.dialogue("echo still-$((2+2))-$HOLDFAST_NAME\n", "still-4-a"));
-    sh.type("kill %1; exit 7\n");
-    sh.type("exit 7\n"); // bash warns once of stopped jobs
+    sh.type("kill -KILL %1; wait; exit 7\n");
     EXPECT_TRUE(sh.dialogue("echo code-$?-$((1+2))\n", "code-7-3"));
 }
 

@@ -2,6 +2,7 @@
 
 #include "cli/complaint.hpp"
 #include "cli/durations.hpp"
+#include "cli/echo_filter.hpp"
 #include "cli/json.hpp"
 #include "cli/text.hpp"
 #include "cli/waiting_line.hpp"
@@ -106,6 +107,19 @@ TEST(json_text, is_json) {
         .member("c", "\xff ü")
         .end_object();
     EXPECT_EQ(out.text(), R"({"a":1,"b":["x\"\\\n\u0001",null,true,{}],"c":"\ufffd ü"})");
+}
+
+TEST(echoes, are_what_came_by_the_other_way_just_now) {
+    const auto now = boot_clock::now();
+    const arrival term{.signal = SIGTERM, .sender = 7, .from_terminal = false};
+    const arrival from_another{.signal = SIGTERM, .sender = 8, .from_terminal = false};
+    echo_filter echoes;
+    EXPECT_FALSE(echoes.is_echo(term, way::front, now));
+    EXPECT_TRUE(echoes.is_echo(term, way::guardian, now + 1ms));
+    EXPECT_FALSE(echoes.is_echo(term, way::guardian, now + 2ms));
+    EXPECT_FALSE(echoes.is_echo(term, way::guardian, now + 3ms)); // twice by one way is twice
+    EXPECT_FALSE(echoes.is_echo(from_another, way::front, now + 4ms));
+    EXPECT_FALSE(echoes.is_echo(from_another, way::guardian, now + 1s));
 }
 
 TEST(waiting, tells_holder_time_and_place) {

@@ -12,6 +12,9 @@
 #include <random>
 #include <vector>
 
+#include <spawn.h>
+#include <unistd.h>
+
 namespace holdfast::conformance {
 namespace {
 
@@ -29,6 +32,46 @@ TEST_P(death_conformance, a_holder_that_goes_without_a_word_loses_the_lock_too) 
     (void)holder.acquires({.name = "orders/42", .options = {.ttl = 1s}});
     EXPECT_EQ(holder.vanishes(), 0);
     EXPECT_TRUE((mutex{open(), "orders/42"}.try_acquire_for(patience)));
+}
+
+// Holds the lock and becomes another program, which knows nothing of it and reads until the end.
+HOLDFAST_WORKER(hold_and_become_cat) {
+    const auto on = open(arguments.at(0));
+    const auto lease = mutex{on, "orders/42"}.acquire({.ttl = 1s});
+    tell_parent("held");
+    ::execl("/bin/cat", "cat", nullptr);
+    return 70;
+}
+
+TEST_P(death_conformance, a_holder_that_becomes_another_program_loses_the_lock) {
+    child holder{"hold_and_become_cat", {here().url()}};
+    ASSERT_EQ(holder.hear(), "held");
+    EXPECT_TRUE((mutex{open(), "orders/42"}.try_acquire_for(patience)));
+    holder.say("still there");
+    EXPECT_EQ(holder.hear(), "still there");
+}
+
+// Holds the lock and has started another program, which outlives it.
+HOLDFAST_WORKER(hold_and_start_cat) {
+    const auto on = open(arguments.at(0));
+    const auto lease = mutex{on, "orders/42"}.acquire({.ttl = 1s});
+    char name[] = "cat";
+    char* const words[] = {name, nullptr};
+    pid_t pid = 0;
+    if (::posix_spawn(&pid, "/bin/cat", nullptr, nullptr, words, environ) != 0)
+        return 70;
+    tell_parent("held");
+    ::pause();
+    return 0;
+}
+
+TEST_P(death_conformance, a_program_that_a_killed_holder_had_started_keeps_nothing) {
+    child holder{"hold_and_start_cat", {here().url()}};
+    ASSERT_EQ(holder.hear(), "held");
+    holder.kill();
+    EXPECT_TRUE((mutex{open(), "orders/42"}.try_acquire_for(patience)));
+    holder.say("still there");
+    EXPECT_EQ(holder.hear(), "still there");
 }
 
 // Takes the lock, works for a moment, gives it back; for ever, or until somebody kills it.

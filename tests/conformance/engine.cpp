@@ -65,6 +65,7 @@ TEST_P(capabilities_conformance, the_engine_says_what_is_written_here) {
     EXPECT_EQ(said.notices_death, promises().notices_death);
     EXPECT_EQ(said.fence_per_pass, promises().fence_per_pass);
     EXPECT_EQ(said.fences, promises().fences);
+    EXPECT_EQ(said.wake, promises().wake);
     EXPECT_EQ(said.assumptions, promises().assumptions);
 }
 

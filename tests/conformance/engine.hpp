@@ -82,6 +82,10 @@ inline constexpr need sight_of_death{
     "dead holders noticed at once", [](const engine_under_test& e) {
         return e.promises.notices_death && e.promises.reach != reach::process;
     }};
+inline constexpr need pushed_wakes{
+    "waiters of other processes that are woken, and need not ask", [](const engine_under_test& e) {
+        return e.promises.wake != wake_by::polling && e.promises.reach != reach::process;
+    }};
 inline constexpr need failing{
     "an engine that can be made to fail", [](const engine_under_test& e) { return e.can_fail; }};
 

@@ -161,5 +161,17 @@ TEST(open_conformance, errors_answer_what_a_caller_wants_to_know) {
     EXPECT_STREQ(timed_out.category().name(), "holdfast");
 }
 
+TEST(open_conformance, what_is_caught_is_compared_in_the_same_words) {
+    try {
+        (void)mutex{open("memory:"), ""};
+        FAIL() << "should have thrown";
+    } catch (const std::system_error& e) {
+        EXPECT_TRUE(e.code() == errc::bad_name);
+        EXPECT_TRUE(e.code() != errc::timed_out);
+        EXPECT_TRUE(e.code() == condition::bad_input);
+        EXPECT_TRUE(e.code() != condition::try_again);
+    }
+}
+
 } // namespace
 } // namespace holdfast::conformance

@@ -29,7 +29,8 @@ private:
                  .fair = true,
                  .lock_delay = true,
                  .fence_per_pass = true,
-                 .fences = fence_grade::transient},
+                 .fences = fence_grade::transient,
+                 .wake = wake_by::grant},
     .can_fail = true,
     .make_place = []() -> std::unique_ptr<place> { return std::make_unique<memory_place>(); },
 });

@@ -5,8 +5,15 @@
 
 #include <holdfast/mutex.hpp>
 
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <optional>
+#include <random>
 #include <thread>
 #include <vector>
+
+#include <pthread.h>
 
 namespace holdfast::conformance {
 namespace {
@@ -199,6 +206,71 @@ TEST_P(mutex_conformance, several_threads_of_several_clients_exclude_each_other)
             doors.emplace_back(client, "counter");
     }
     EXPECT_EQ(count_in_threads(doors, 40), 360);
+}
+
+// A waiter is interrupted again and again by a signal whose handler does nothing.
+TEST_P(mutex_conformance, signals_do_not_disturb_a_wait) {
+    struct sigaction ignore{}, before{};
+    ignore.sa_handler = [](int) {};
+    ASSERT_EQ(::sigaction(SIGUSR1, &ignore, &before), 0); // without SA_RESTART
+    const auto log = std::make_shared<chronicle>();
+    const auto client = open({.observer = log});
+    auto held = mutex{open(), "orders/42"}.acquire();
+    {
+        lease got;
+        std::thread waiter{[&] { got = mutex{client, "orders/42"}.acquire(); }};
+        EXPECT_TRUE(log->saw(event::kind::waiting, "orders/42"));
+        for (int i = 0; i < 100; ++i) {
+            ::pthread_kill(waiter.native_handle(), SIGUSR1);
+            std::this_thread::yield();
+        }
+        EXPECT_EQ(held.release(), release_result::released);
+        for (int i = 0; i < 100; ++i)
+            ::pthread_kill(waiter.native_handle(), SIGUSR1);
+        waiter.join();
+        EXPECT_TRUE(got.held());
+    }
+    ::sigaction(SIGUSR1, &before, nullptr);
+}
+
+// Everything at once: asking once, waiting briefly, waiting on, releasing, dropping; two clients.
+TEST_P(mutex_conformance, a_storm_of_all_ways_of_asking_leaves_nothing_behind) {
+    const std::vector<client> clients{open(), open()};
+    constexpr std::size_t rooms = 3;
+    std::array<int, rooms> inside{}; // guarded by the locks under test
+    std::atomic<int> entered{0};
+    {
+        std::vector<std::jthread> threads;
+        for (unsigned t = 0; t < 6; ++t)
+            threads.emplace_back([&, t] {
+                std::mt19937 chance{t};
+                for (int i = 0; i < 60; ++i) {
+                    const auto room = chance() % rooms;
+                    mutex door{clients[t % 2], "room/" + std::to_string(room)};
+                    const acquire_options options{.ttl = chance() % 2 == 0 ? 10s : 20s};
+                    std::optional<lease> got;
+                    switch (chance() % 4) {
+                    case 0: got = door.try_acquire(options); break;
+                    case 1: got = door.try_acquire_for(1ms, options); break;
+                    case 2: got = door.try_acquire_for(20ms, options); break;
+                    default: got = door.acquire(options);
+                    }
+                    if (!got)
+                        continue;
+                    ++entered;
+                    EXPECT_EQ(inside[room]++, 0);
+                    std::this_thread::yield();
+                    EXPECT_EQ(--inside[room], 0);
+                    if (chance() % 2 == 0) {
+                        EXPECT_EQ(got->release(), release_result::released);
+                    }
+                }
+            });
+    }
+    EXPECT_GT(entered, 90);
+    EXPECT_TRUE(eventually([&] { return clients[0].inspect().empty(); }));
+    for (std::size_t room = 0; room < rooms; ++room)
+        EXPECT_TRUE((mutex{open(), "room/" + std::to_string(room)}.try_acquire()));
 }
 
 TEST_P(mutex_conformance, many_names_are_held_at_once) {

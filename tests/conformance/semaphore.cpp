@@ -48,6 +48,16 @@ TEST_P(semaphore_conformance, one_permit_is_a_mutex) {
     EXPECT_TRUE(theirs.try_acquire());
 }
 
+TEST_P(semaphore_conformance, each_asker_counts_by_its_own_number) {
+    const auto client = open();
+    const auto one = semaphore{client, "seats", 2}.acquire();
+    const auto two = semaphore{client, "seats", 2}.acquire();
+    EXPECT_FALSE((semaphore{client, "seats", 2}.try_acquire()));
+    const auto three = semaphore{client, "seats", 3}.try_acquire();
+    EXPECT_TRUE(three);
+    EXPECT_FALSE((semaphore{client, "seats", 3}.try_acquire()));
+}
+
 TEST_P(semaphore_conformance, no_permits_at_all_make_no_sense) {
     const auto client = open();
     EXPECT_EQ(error_of([&] { (void)semaphore{client, "seats", 0}; }), code(errc::bad_option));

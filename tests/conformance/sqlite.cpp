@@ -43,7 +43,8 @@ private:
                  .lock_delay = true,
                  .notices_death = true,
                  .fence_per_pass = true,
-                 .fences = fence_grade::hybrid},
+                 .fences = fence_grade::hybrid,
+                 .wake = wake_by::grant},
     .can_fail = true,
     .make_place = []() -> std::unique_ptr<place> { return std::make_unique<sqlite_place>(); },
 });

@@ -59,6 +59,8 @@ static_assert(!lockable<semaphore>, "a permit has no name for its holder to unlo
 static_assert(std::is_nothrow_move_constructible_v<lease> && !std::is_copy_constructible_v<lease>);
 static_assert(std::is_nothrow_move_assignable_v<lease> && !std::is_copy_assignable_v<lease>);
 static_assert(std::is_nothrow_default_constructible_v<lease>);
+static_assert(std::is_move_constructible_v<mutex> && std::is_move_constructible_v<recursive_mutex>);
+static_assert(std::is_move_constructible_v<shared_mutex> && std::is_move_constructible_v<semaphore>);
 static_assert(std::copyable<client>);
 static_assert(std::derived_from<error, std::system_error>);
 static_assert(std::three_way_comparable<fence>);
@@ -100,6 +102,28 @@ TEST_P(std_conformance, the_held_lease_of_a_lock_tells_its_fence_and_deadline) {
         EXPECT_GT(orders.held_lease().deadline(), boot_clock::now());
     }
     EXPECT_FALSE(orders.held_lease().held());
+}
+
+// The lease of the first thread is taken away, the second one locks; then the first one unlocks.
+TEST_P(std_conformance, unlocking_what_was_lost_takes_nothing_from_the_next_thread) {
+    mutex orders{open(), "orders/42"};
+    const auto other = open();
+    happening locked, may_unlock;
+    orders.lock();
+    EXPECT_EQ(other.force_release("orders/42"), 1U);
+    auto next = in_a_thread([&] {
+        const std::scoped_lock hold{orders};
+        locked.happen();
+        EXPECT_TRUE(may_unlock.awaited());
+        return orders.held_lease().held();
+    });
+    ASSERT_TRUE(locked.awaited());
+    EXPECT_FALSE(orders.held_lease().held()) << "each thread sees its own";
+    orders.unlock();
+    EXPECT_FALSE((mutex{other, "orders/42"}.try_acquire())) << "the second thread is still in there";
+    may_unlock.happen();
+    EXPECT_TRUE(outcome(next));
+    EXPECT_TRUE((mutex{other, "orders/42"}.try_acquire_for(patience)));
 }
 
 TEST_P(std_conformance, a_unique_lock_can_wait_for_a_time) {

@@ -70,7 +70,8 @@ const char* name_of(sighting s) noexcept {
         return "engine forgot everything";
     case sighting::client_closed_in_the_middle:
         return "client closed in the middle of it all";
-    case sighting::operator_took_a_lease: return "operator took a lease away";
+    case sighting::operator_took_a_lease:
+        return "operator took a lease away";
     case sighting::count_:
         break;
     }

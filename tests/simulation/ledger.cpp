@@ -36,11 +36,13 @@ void ledger::attempt(const detail::do_attempt& a) {
     open_[a.call.ticket] = a.what->nonce;
 }
 
-// Taking back is a compare and delete, allowed at any time; but what is on its way must be known first.
+// Taking back is a compare and delete, allowed at any time; but what is on its way must be known
+// first.
 void ledger::withdraw(const detail::do_withdraw& w) {
     auto& it = acquisitions_[w.what->nonce];
     if (it.asked)
-        throw violation{i4, "withdrawal of ", short_name(w.what->nonce), " before its attempt was answered"};
+        throw violation{
+            i4, "withdrawal of ", short_name(w.what->nonce), " before its attempt was answered"};
     it.now = acquisition::state::leaving;
     open_[w.call.ticket] = w.what->nonce;
 }

@@ -19,8 +19,7 @@ namespace {
 }
 
 [[nodiscard]] const char* name_of(models::push::kind k) {
-    static constexpr const char* names[] = {
-        "woken", "granted", "wanted", "taken", "session gone"};
+    static constexpr const char* names[] = {"woken", "granted", "wanted", "taken", "session gone"};
     return names[static_cast<std::size_t>(k)];
 }
 

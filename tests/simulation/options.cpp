@@ -139,7 +139,10 @@ std::ostream& operator<<(std::ostream& to, const options& o) {
         if (permille > 0)
             to << "  " << name << ' ' << permille << " permille\n";
     };
-    to << "seed " << o.seed << ": " << name_of(o.engine) << (o.wild ? ", beyond the guarantee" : o.calm ? ", calm" : "")
+    to << "seed " << o.seed << ": " << name_of(o.engine)
+       << (o.wild   ? ", beyond the guarantee"
+           : o.calm ? ", calm"
+                    : "")
        << ", " << o.machines << " machines with " << o.actors << " actors each\n";
     for (const auto& n : o.names) {
         to << "  name " << n.name << ": "

@@ -95,9 +95,9 @@ void oracle::check_passing(const holding& one, const detail::engine_grant& g) {
 
 // Only where messages travel in order, and nothing goes wrong.
 void oracle::check_order(const holding& one, const detail::engine_grant& g, const asking& wish) {
-    if (!g.at.fair() || one.what->mode != mode::exclusive || world_.o.engine != engine::session_queue ||
-        wish.what.options.ttl != world_.o.ttl || one.what->renewal != renewal::automatic ||
-        one.what->kind == kind::reentrant)
+    if (!g.at.fair() || one.what->mode != mode::exclusive ||
+        world_.o.engine != engine::session_queue || wish.what.options.ttl != world_.o.ttl ||
+        one.what->renewal != renewal::automatic || one.what->kind == kind::reentrant)
         return;
     auto& last = last_served_[{one.by->id(), one.what->name}];
     if (wish.order < last)
@@ -149,7 +149,8 @@ std::shared_ptr<const claim> oracle::lost(const process& by, const detail::hold&
         world_.say(by.id(), " LOST ", one->what->name, " ", short_name(one->what->nonce));
     const bool by_deadline = now >= h.deadline();
     const bool by_limit = by_deadline && h.until.load() == h.deadline().time_since_epoch().count();
-    const bool renewed = one->what->renewal == renewal::automatic || world_.o.engine == engine::session_queue;
+    const bool renewed =
+        one->what->renewal == renewal::automatic || world_.o.engine == engine::session_queue;
     if (world_.healthy() && renewed && !by_limit)
         throw violation{"liveness", "a lease of ", one->what->name, " was lost while all was well"};
     const bool undisturbed = one->disturbed_before == by.disturbances();
@@ -237,16 +238,16 @@ void oracle::check() {
         check_nobody_waits_in_vain();
 }
 
-// The longest that a free lock may stay free while somebody waits for it: what a dead holder leaves behind
-// ends after T + D, and then the next one asks, if need be after a pause.
+// The longest that a free lock may stay free while somebody waits for it: what a dead holder leaves
+// behind ends after T + D, and then the next one asks, if need be after a pause.
 void oracle::check_nobody_waits_in_vain() {
     for (const auto& one : holdings_)
         names_[one.what->name].idle_since = world_.time();
     for (const auto& [name, n] : names_)
-        if (!n.waiting.empty() && world_.time() - n.idle_since > world_.longest_lease() + world_.o.ttl * 2 + 2s)
+        if (!n.waiting.empty() &&
+            world_.time() - n.idle_since > world_.longest_lease() + world_.o.ttl * 2 + 2s)
             throw violation{"liveness", name, " is free, and somebody waits for it"};
 }
-
 
 void oracle::check_one(holding& one) {
     const auto deadline = one.lease->deadline();

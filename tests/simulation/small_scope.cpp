@@ -1,6 +1,6 @@
-// Two clients, one lock, and every way in which it can go: each message arrives, gets lost or comes late,
-// each holder releases, stays beyond its ttl, is stopped, or dies. All combinations of the first choices,
-// one after the other; after those, all goes well.
+// Two clients, one lock, and every way in which it can go: each message arrives, gets lost or comes
+// late, each holder releases, stays beyond its ttl, is stopped, or dies. All combinations of the
+// first choices, one after the other; after those, all goes well.
 //
 // HOLDFAST_DEPTH says how many choices are open.
 
@@ -21,7 +21,8 @@ using namespace std::chrono_literals;
 
 constexpr duration ttl = 1s;
 
-/// Which way to go at each fork of the road: as the last time up to some point, then always the first.
+/// Which way to go at each fork of the road: as the last time up to some point, then always the
+/// first.
 class choices {
 public:
     explicit choices(std::size_t depth) : depth_{depth} {}
@@ -72,16 +73,22 @@ public:
     // On a connection nothing comes late: what gets lost breaks it.
     journey of_request() override {
         switch (healed_ ? 0 : choices_.choose(3)) {
-        case 1: return {.lost = true};
-        case 2: return {.delay = engine_ == engine::session_queue ? ttl / 2 : ttl * 13 / 10};
-        default: return {.delay = 1ms};
+        case 1:
+            return {.lost = true};
+        case 2:
+            return {.delay = engine_ == engine::session_queue ? ttl / 2 : ttl * 13 / 10};
+        default:
+            return {.delay = 1ms};
         }
     }
     journey of_answer() override {
         switch (healed_ ? 0 : choices_.choose(3)) {
-        case 1: return {.lost = true};
-        case 2: return {.delay = ttl / 8};
-        default: return {.delay = 700us};
+        case 1:
+            return {.lost = true};
+        case 2:
+            return {.delay = ttl / 8};
+        default:
+            return {.delay = 700us};
         }
     }
     duration of_effect() override { return 100us; }
@@ -99,7 +106,8 @@ private:
 /// Locks once or twice, and does with it what the choices say.
 class visitor final : public application {
 public:
-    visitor(process& home, choices& c, int visits, duration first) : home_{home}, choices_{c}, visits_{visits} {
+    visitor(process& home, choices& c, int visits, duration first)
+        : home_{home}, choices_{c}, visits_{visits} {
         home_.later(first, [this] { ask(); });
     }
 
@@ -111,7 +119,9 @@ public:
 private:
     struct question final : asking {
         explicit question(visitor& v) : who{v} {}
-        void told(error_code, std::shared_ptr<detail::hold> granted) override { who.told(std::move(granted)); }
+        void told(error_code, std::shared_ptr<detail::hold> granted) override {
+            who.told(std::move(granted));
+        }
         visitor& who;
     };
 
@@ -129,7 +139,8 @@ private:
         held_ = std::move(granted);
         auto& w = home_.around();
         switch (w.healed() ? 0 : choices_.choose(4)) {
-        case 1: return home_.later(ttl * 14 / 10, [this] { leave(); }); // beyond its ttl, renewing
+        case 1:
+            return home_.later(ttl * 14 / 10, [this] { leave(); }); // beyond its ttl, renewing
         case 2:
             w.at(w.time() + 1ms, the_world, lane::application, [&w, id = home_.id()] {
                 w.pause(*w.find(id), ttl * 12 / 10);
@@ -140,7 +151,8 @@ private:
                 w.crash(*w.find(id));
             });
             return;
-        default: return home_.later(5ms, [this] { leave(); });
+        default:
+            return home_.later(5ms, [this] { leave(); });
         }
     }
 
@@ -210,7 +222,8 @@ TEST_P(small_scope, no_schedule_of_two_clients_breaks_an_invariant) {
             FAIL() << "schedule " << all.written() << "\n" << live_once(true).second;
         }
     } while (all.another());
-    std::cout << name_of(GetParam()) << ": " << schedules << " schedules, " << events << " events\n";
+    std::cout << name_of(GetParam()) << ": " << schedules << " schedules, " << events
+              << " events\n";
 }
 
 INSTANTIATE_TEST_SUITE_P(of, small_scope, testing::ValuesIn(all_engines), [](const auto& which) {

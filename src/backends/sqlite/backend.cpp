@@ -123,6 +123,7 @@ private:
     void remember(const std::shared_ptr<const claim>&, attempted&, tidings&);
     void remember_bond(const claim&, const kept&);
     void absorb_forgotten();
+    void discard(bond_id, instant since);
     void stop_waiting(const nonce&) noexcept;
     void clear_forgotten(ledger&, instant now, aftermath&);
     void hear(const letter&, tidings&);
@@ -243,8 +244,6 @@ void engine::renew(const call& c, std::span<const bond_id> bonds) {
     tell(std::move(news));
 }
 
-// Its rows stay until its time and its lock delay are over, as for any lease that was not released;
-// then some later transaction of ours clears them away.
 void engine::forget(bond_id bond) {
     if (in_child())
         return;
@@ -408,7 +407,7 @@ void engine::follow(aftermath&& then, tidings& news) {
             news.woken.push_back(push.given.nonce); // asks again, and goes on under another bond
         } else {
             stop_waiting(push.given.nonce);
-            news.granted.push_back(std::move(push));
+            news.granted.push_back(push);
         }
     }
     for (const auto& [to, what] : then.letters) {
@@ -507,8 +506,7 @@ void engine::reopen(tidings& news) {
 void engine::remember(const std::shared_ptr<const claim>& what, attempted& done, tidings& news) {
     if (done.lost) {
         news.lost.push_back(*done.lost);
-        bonds_.erase(*done.lost);
-        std::erase_if(usual_, [&](const auto& each) { return each.second == *done.lost; });
+        discard(*done.lost, on_.now());
     }
     if (done.bond)
         remember_bond(*what, *done.bond);
@@ -545,22 +543,28 @@ void engine::absorb_forgotten() {
         const std::lock_guard lock{forgetting_};
         all.swap(to_forget_);
     }
-    for (const auto& [bond, since] : all) {
-        const auto found = bonds_.find(bond);
-        if (found == bonds_.end())
-            continue;
-        const auto [ttl, lock_delay] = found->second;
-        const auto usual = usual_.find(found->second);
-        if (usual != usual_.end() && usual->second == bond)
-            usual_.erase(usual);
-        bonds_.erase(found);
-        forgotten_.insert(bond);
-        discarded_.push_back({bond, after(after(since, ttl), lock_delay)});
-    }
-    if (!all.empty())
-        std::stable_sort(discarded_.begin(),
-                         discarded_.end(),
-                         [](const discarded& a, const discarded& b) { return a.due < b.due; });
+    for (const auto& [bond, since] : all)
+        discard(bond, since);
+}
+
+// Its rows stay until its time and its lock delay are over, as for any lease that was not released;
+// then some later transaction of ours clears them away.
+void engine::discard(bond_id bond, instant since) {
+    const auto found = bonds_.find(bond);
+    if (found == bonds_.end())
+        return;
+    const auto [ttl, lock_delay] = found->second;
+    const auto usual = usual_.find(found->second);
+    if (usual != usual_.end() && usual->second == bond)
+        usual_.erase(usual);
+    bonds_.erase(found);
+    forgotten_.insert(bond);
+    const discarded last{bond, after(after(since, ttl), lock_delay)};
+    discarded_.insert(std::upper_bound(discarded_.begin(),
+                                       discarded_.end(),
+                                       last,
+                                       [](const auto& a, const auto& b) { return a.due < b.due; }),
+                      last);
 }
 
 void engine::clear_forgotten(ledger& rules, instant now, aftermath& then) {
@@ -648,7 +652,7 @@ void engine::look_for_grant(const nonce& about, tidings& news) {
         return;
     }
     stop_waiting(about);
-    news.granted.push_back(std::move(*push));
+    news.granted.push_back(*push);
 }
 
 } // namespace

@@ -297,13 +297,18 @@ std::optional<kept> ledger::renew(bond_id id, instant now) {
     return renewed;
 }
 
+// The name is free at once, whatever its holder believes: that is what the operator asked for. What
+// else the same bond keeps was not asked for. The bond can only be lost as a whole, so it is never
+// renewed again; but until its time is over nobody else gets the rest.
 std::size_t ledger::force_release(const std::string& name, instant now, aftermath& after) {
-    std::size_t count = 0;
-    for (const auto& h : holders_of(name)) {
-        ++count;
-        end_bond(name, h, now, after);
+    const auto holders = holders_of(name);
+    for (const auto& h : holders) {
+        db_.tell(query::holder_remove, name, h.nonce);
+        db_.tell(h.kept_by->automatic ? query::bond_end : query::bond_remove, h.process, h.bond);
+        after.letters.push_back({h.process, letter::about_bond(h.bond)});
     }
-    return count;
+    serve(name, now, after);
+    return holders.size();
 }
 
 std::optional<aftermath::push> ledger::find_grant(const std::string& name, const nonce& whose) {
@@ -360,15 +365,15 @@ ledger::queue_view ledger::queue_of(const std::string& name, const nonce& mine, 
     auto found = db_.ask(query::waiters_of, name);
     while (found.next()) {
         view.empty = false;
-        auto w = read_waiter(found);
+        const auto w = read_waiter(found);
         if (w.nonce == mine) {
-            view.mine = std::move(w);
+            view.mine = w;
             break;
         }
         if (is_frozen(w, now))
             continue;
         ++view.ahead;
-        view.nearest = std::move(w);
+        view.nearest = w;
     }
     return view;
 }
@@ -398,11 +403,11 @@ void ledger::serve(const std::string& name, instant now, aftermath& after) {
         auto holding = crowd_of(holders_of(name));
         auto waiting = db_.ask(query::waiters_of, name);
         while (waiting.next()) {
-            auto w = read_waiter(waiting);
+            const auto w = read_waiter(waiting);
             if (is_frozen(w, now))
                 continue;
             if (!holding.admits(w.mode, w.permits)) {
-                first_left = std::move(w);
+                first_left = w;
                 break;
             }
             if (life_of(w.process) == liveness::dead) {
@@ -410,7 +415,7 @@ void ledger::serve(const std::string& name, instant now, aftermath& after) {
                 continue;
             }
             holding.add(w.mode, w.nonce);
-            next.push_back(std::move(w));
+            next.push_back(w);
         }
         together = holding.size();
     }
@@ -428,7 +433,8 @@ void ledger::admit(
     db_.ask(query::waiter_remove, name, w.nonce).finish();
     db_.tell(query::holder_add, name, w.nonce, w.process, w.bond, w.mode, number, reserved, now);
     auto bond = db_.ask(query::bond_prolong, now, w.process, w.bond);
-    HOLDFAST_ASSERT(bond.next(), "who is not frozen has a bond");
+    const bool kept = bond.next();
+    HOLDFAST_ASSERT(kept, "who is not frozen has a bond");
     const auto terms = terms_of(w.bond, read_bond(bond, 0));
     bond.finish();
     after.pushes.push_back({w.process, {w.nonce, number, reserved, terms}, wanted});
@@ -469,7 +475,7 @@ void ledger::end_bond(const std::string& name, const holder_row& h, instant now,
 
 void ledger::end_forgotten(bond_id id, instant now, aftermath& after) {
     std::vector<std::string> freed;
-    if (const auto bond = find_bond(id); !bond || now < free_at(*bond))
+    if (auto found = db_.ask(query::bond_free_at, self_, id); !found.next() || now < found.at(0))
         return;
     {
         auto gone = db_.ask(query::holders_of_bond_remove, self_, id);
@@ -563,7 +569,7 @@ void ledger::sweep(instant now, aftermath& after) {
     for (const auto id : known) {
         if (id == self_)
             continue;
-        const auto life = life_of(id);
+        const auto life = watches_.look_once(id);
         if (life == liveness::dead)
             bury(id, end::died, now, after);
         else if (life == liveness::unknown && !std::binary_search(traces.begin(), traces.end(), id))
@@ -571,7 +577,8 @@ void ledger::sweep(instant now, aftermath& after) {
     }
     std::sort(known.begin(), known.end());
     for (const auto id : traces)
-        if (!std::binary_search(known.begin(), known.end(), id) && life_of(id) == liveness::dead)
+        if (!std::binary_search(known.begin(), known.end(), id) &&
+            watches_.look_once(id) == liveness::dead)
             watches_.remove_names(id);
 }
 

@@ -72,6 +72,9 @@ struct mail {
 /// All processes that have left a trace in the directory, dead or alive, sorted.
 [[nodiscard]] std::vector<process_id> traces_in(const std::string& directory);
 
+/// Looks once, without keeping anything open.
+[[nodiscard]] liveness look_once(const std::string& directory, process_id) noexcept;
+
 /// Removes what a dead process has left.
 void remove_names(const std::string& directory, process_id) noexcept;
 
@@ -122,6 +125,11 @@ public:
     /// Asks the kernel. What was opened for it stays open until tidy(), lest it be watched next.
     [[nodiscard]] liveness look_at(process_id);
 
+    /// As look_at(), for many at a time: keeps nothing open.
+    [[nodiscard]] liveness look_once(process_id id) const noexcept {
+        return sqlite::look_once(directory_, id);
+    }
+
     void watch(process_id);
     void unwatch(process_id) noexcept;
     void tidy() noexcept;
@@ -147,8 +155,5 @@ private:
 
 /// Drops a letter into somebody's FIFO, if that is possible without waiting.
 void send(const std::string& directory, process_id to, const letter&) noexcept;
-
-/// Looks once, without keeping anything open.
-[[nodiscard]] liveness look_once(const std::string& directory, process_id) noexcept;
 
 } // namespace holdfast::sqlite

@@ -30,6 +30,7 @@ CREATE TABLE bond (
     lock_delay INTEGER NOT NULL,
     expires_at INTEGER NOT NULL,
     automatic  INTEGER NOT NULL,
+    ended      INTEGER NOT NULL,
     PRIMARY KEY (process, id)
 ) STRICT, WITHOUT ROWID;
 
@@ -76,7 +77,8 @@ std::string_view text_of(query which) noexcept {
         return "SELECT NOT EXISTS (SELECT 1 FROM holder WHERE name = ?1)"
                " AND NOT EXISTS (SELECT 1 FROM waiter WHERE name = ?1),"
                " m.fence_next, m.fence_end, b.ttl, b.lock_delay, b.expires_at, b.automatic"
-               " FROM meta m LEFT JOIN bond b ON b.process = ?2 AND b.id = ?3 WHERE m.one = 1";
+               " FROM meta m LEFT JOIN bond b ON b.process = ?2 AND b.id = ?3 AND NOT b.ended"
+               " WHERE m.one = 1";
 
     case query::holders_of:
         return "SELECT h.nonce, h.process, h.bond, h.mode, h.fence, h.reserved, h.granted_at,"
@@ -100,6 +102,7 @@ std::string_view text_of(query which) noexcept {
         return "SELECT w.seq, w.nonce, w.process, w.bond, w.mode, w.permits,"
                " b.ttl, b.lock_delay, b.expires_at, b.automatic"
                " FROM waiter w LEFT JOIN bond b ON b.process = w.process AND b.id = w.bond"
+               " AND NOT b.ended"
                " WHERE w.name = ?1 ORDER BY w.seq";
     case query::waiter_after:
         return "SELECT process, nonce FROM waiter WHERE name = ?1 AND seq > ?2 ORDER BY seq LIMIT "
@@ -113,15 +116,19 @@ std::string_view text_of(query which) noexcept {
         return "UPDATE waiter SET bond = ?1 WHERE name = ?2 AND seq = ?3";
 
     case query::bond_find:
-        return "SELECT ttl, lock_delay, expires_at, automatic FROM bond WHERE process = ?1 AND id "
-               "= ?2";
+        return "SELECT ttl, lock_delay, expires_at, automatic FROM bond"
+               " WHERE process = ?1 AND id = ?2 AND NOT ended";
+    case query::bond_free_at:
+        return "SELECT expires_at + lock_delay FROM bond WHERE process = ?1 AND id = ?2";
     case query::bond_add:
-        return "INSERT INTO bond SELECT ?1, ?2, ?3, ?4, ?5, ?6"
+        return "INSERT INTO bond SELECT ?1, ?2, ?3, ?4, ?5, ?6, 0"
                " WHERE EXISTS (SELECT 1 FROM process WHERE id = ?1)";
     case query::bond_prolong:
-        return "UPDATE bond SET expires_at = max(expires_at, ?1 + ttl) WHERE process = ?2 AND id = "
-               "?3"
+        return "UPDATE bond SET expires_at = max(expires_at, ?1 + ttl)"
+               " WHERE process = ?2 AND id = ?3 AND NOT ended"
                " RETURNING ttl, lock_delay, expires_at, automatic";
+    case query::bond_end:
+        return "UPDATE bond SET ended = 1 WHERE process = ?1 AND id = ?2";
     case query::bond_remove:
         return "DELETE FROM bond WHERE process = ?1 AND id = ?2";
 
@@ -160,10 +167,10 @@ std::string_view text_of(query which) noexcept {
     case query::all_waiters:
         return "SELECT w.name, w.process, w.mode, w.since, p.host, p.pid, p.purpose"
                " FROM waiter w LEFT JOIN process p ON p.id = w.process ORDER BY w.name, w.seq";
-    case query::last_:
+    case query::none:
         break;
     }
-    HOLDFAST_ASSERT(which != query::last_, "a query has a text");
+    HOLDFAST_ASSERT(which != query::none, "a query has a text");
     return {};
 }
 

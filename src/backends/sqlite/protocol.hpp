@@ -8,7 +8,8 @@
 //   meta: the clock domain, the next fence, and up to where fences are reserved on disk
 //
 // Invariants, true after each transaction:
-//   · a holder whose bond is not there holds nothing; its row is rubbish;
+//   · a holder whose bond is not there holds nothing; its row is rubbish. One whose bond is `ended`
+//     (an operator took away something else that it kept) holds until its time is over;
 //   · the holders of a name go together: one exclusive (and readers within it), or readers, or
 //   permits; · the first waiter that can be served has been: nobody waits for a free name, unless
 //   frozen; · every fence handed out is below meta.fence_end, and meta.fence_end is on the disk.
@@ -89,10 +90,13 @@ enum class query : std::uint8_t {
     waiter_remove, ///< name, nonce → seq, bond
     waiter_rebind, ///< bond, name, seq
 
-    bond_find,    ///< process, bond → ttl, lock_delay, expires_at
+    // None of these sees a bond that is ended, except where it says so.
+    bond_find,    ///< process, bond → ttl, lock_delay, expires_at, automatic
     bond_add,     ///< process, bond, ttl, lock_delay, expires_at, automatic; none if we are unknown
-    bond_prolong, ///< now, process, bond → ttl, lock_delay, expires_at
-    bond_remove,  ///< process, bond
+    bond_prolong, ///< now, process, bond → as bond_find
+    bond_end,     ///< process, bond: never to be renewed again
+    bond_free_at, ///< process, bond, ended or not → when it keeps nobody out any more
+    bond_remove,  ///< process, bond, ended or not
 
     process_add,               ///< id, host, pid, purpose, children_keep_locks
     process_find,              ///< id → host, pid, purpose
@@ -109,9 +113,9 @@ enum class query : std::uint8_t {
 
     all_holders, ///< → name, holder_row …, host, pid, purpose
     all_waiters, ///< → name, mode, since, host, pid, purpose, process
-    last_        // not a query
+    none,        // not a query: their number
 };
-inline constexpr std::size_t query_count = static_cast<std::size_t>(query::last_);
+inline constexpr std::size_t query_count = static_cast<std::size_t>(query::none);
 
 [[nodiscard]] std::string_view text_of(query) noexcept;
 

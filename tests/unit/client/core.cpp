@@ -114,6 +114,48 @@ TEST(acquiring, withdraws_what_a_late_poll_may_have_granted_anew_after_the_relea
     EXPECT_EQ(s.count<do_withdraw>(), 1U);
 }
 
+TEST(acquiring, asks_what_is_true_when_a_session_that_is_over_still_pushes) {
+    stage s{stage::with_sessions()};
+    auto& a = s.asks("x");
+    const auto old = s.grant_for(s.refuses_with_place(bond_id{1}), 3, bond_id{1});
+    s.ends_bond(bond_id{1});
+    s.passes(0s);
+    const auto again = s.take<do_attempt>();
+    EXPECT_EQ(again.what->nonce, old.nonce) << "the same claim, in a new session";
+    s.answers(again, contended{});
+    s.pushes(old);
+    EXPECT_FALSE(a.told);
+    EXPECT_EQ(s.count<do_release>() + s.count<do_withdraw>(), 0U) << "its new place stays";
+    EXPECT_EQ(s.count<do_attempt>(), 1U);
+}
+
+TEST(acquiring, takes_its_place_again_when_the_bond_that_kept_it_is_lost) {
+    stage s;
+    s.asks("x");
+    const auto first = s.refuses_with_place(bond_id{1});
+    s.ends_bond(bond_id{1});
+    s.passes(0s);
+    EXPECT_EQ(s.take<do_attempt>().what->nonce, first.what->nonce);
+}
+
+TEST(acquiring, keeps_its_place_alive_by_renewing_it) {
+    stage s;
+    s.asks("x", {.ttl = 9s});
+    s.refuses_with_place(bond_id{1});
+    s.passes(3s);
+    EXPECT_EQ(s.take<do_renew>().bonds, std::vector{bond_id{1}});
+}
+
+TEST(acquiring, is_not_hurried_by_an_engine_that_says_ask_again_at_once) {
+    stage s;
+    s.asks("x");
+    s.refuses(0s);
+    s.passes(999us);
+    EXPECT_EQ(s.count<do_attempt>(), 0U);
+    s.passes(1us);
+    EXPECT_EQ(s.count<do_attempt>(), 1U);
+}
+
 // -------------------------------------------------------------------------------------- giving up
 
 TEST(giving_up, times_out_on_time_and_withdraws_the_place) {
@@ -143,6 +185,54 @@ TEST(giving_up, says_so_if_the_engine_was_away_or_left_us_without_an_answer) {
     EXPECT_EQ(silent.error, error_code{errc::outcome_unknown});
 }
 
+TEST(giving_up, just_after_asking_again_is_a_time_out_like_any_other) {
+    stage s;
+    auto& a = s.asks("x");
+    s.grants(1);
+    auto& b = s.asks("x", {.wait = 1s});
+    s.passes(999ms);
+    s.releases(a);
+    EXPECT_EQ(s.count<do_attempt>(), 1U);
+    s.passes(1ms);
+    EXPECT_EQ(b.error, error_code{errc::timed_out});
+}
+
+TEST(giving_up, comes_after_one_request_for_those_who_ask_but_once) {
+    stage s;
+    s.asks("x", {.ttl = 6s}, mode::permit);
+    auto& once = s.asks("x", {.wait = 0s, .ttl = 6s}, mode::permit);
+    s.passes(999ms);
+    EXPECT_FALSE(once.told);
+    s.passes(1ms);
+    EXPECT_EQ(once.error, error_code{errc::outcome_unknown});
+}
+
+TEST(giving_up, is_not_put_off_by_a_pause_that_others_have_to_make) {
+    stage s;
+    s.asks("x", {}, mode::permit);
+    for (int i = 0; i < 10; ++i) {
+        s.fails(errc::backend_unavailable, applied::no);
+        s.passes(1s);
+    }
+    s.fails(errc::backend_unavailable, applied::no);
+    auto& once = s.asks("x", {.wait = 0s}, mode::permit);
+    EXPECT_EQ(s.count<do_attempt>(), 1U) << "asked now, not after the pause";
+    s.fails(errc::backend_unavailable, applied::no);
+    EXPECT_EQ(once.error, error_code{errc::backend_unavailable});
+}
+
+TEST(giving_up, is_not_contended_because_of_a_lease_of_ours_that_has_ended_unnoticed) {
+    stage s;
+    s.asks("x", {.ttl = 1s, .renew = false});
+    s.grants(1);
+    s.now += 1h; // the process was stopped, and its timers have not run yet
+    auto& once = s.asks("x", {.wait = 0s, .ttl = 1s, .renew = false});
+    EXPECT_FALSE(once.told);
+    s.passes(0s);
+    s.grants(2);
+    EXPECT_TRUE(once.lease);
+}
+
 TEST(giving_up, while_a_request_is_on_its_way_withdraws_after_its_answer) {
     stage s;
     auto& a = s.asks("x", {.wait = 1s});
@@ -170,6 +260,20 @@ TEST(giving_up, withdraws_again_until_it_is_certain_or_the_ttl_has_passed) {
         s.withdrawn(applied::maybe);
     s.passes(1s);
     EXPECT_EQ(s.unsettled(), 0U) << "the engine has ended it by itself";
+}
+
+TEST(giving_up, on_a_session_withdraws_until_it_is_told_because_others_keep_that_alive) {
+    stage s{stage::with_sessions()};
+    auto& a = s.asks("x", {.ttl = 3s});
+    s.refuses();
+    s.cancels(a);
+    for (int i = 0; i < 20; ++i) {
+        s.withdrawn(applied::maybe);
+        s.passes(1s);
+    }
+    EXPECT_EQ(s.unsettled(), 1U);
+    s.withdrawn(applied::no);
+    EXPECT_EQ(s.unsettled(), 0U);
 }
 
 TEST(giving_up, is_final_when_the_engine_refuses) {
@@ -260,6 +364,47 @@ TEST(holding, ends_after_max_hold_and_is_given_back_to_others) {
     EXPECT_EQ(s.count<do_release>(), 1U);
 }
 
+TEST(holding, that_ends_at_max_hold_is_left_to_expire_where_a_lock_delay_counts) {
+    stage s;
+    s.asks("x", {.lock_delay = 5s, .max_hold = 2s});
+    s.grants(1);
+    s.passes(2s);
+    EXPECT_EQ(s.lost.size(), 1U);
+    s.passes(1min);
+    EXPECT_EQ(s.count<do_release>() + s.count<do_renew>(), 0U) << "a release would free it at once";
+}
+
+TEST(holding, together_with_a_reader_who_was_lost_ends_without_a_release_where_a_lock_delay_counts) {
+    stage s;
+    s.asks("x", {.lock_delay = 5s, .max_hold = 2s}, mode::shared);
+    s.grants(1);
+    auto& other = s.asks("x", {.lock_delay = 5s}, mode::shared);
+    s.passes(2s);
+    EXPECT_EQ(s.lost.size(), 1U);
+    parter p;
+    s.releases(other, &p);
+    EXPECT_EQ(p.told, release_result::released);
+    EXPECT_EQ(s.count<do_release>(), 0U);
+}
+
+TEST(holding, an_explicit_lease_of_a_session_ends_by_itself_while_the_session_is_renewed) {
+    stage s{stage::with_sessions()};
+    auto& a = s.asks("x", {.ttl = 45s, .renew = false});
+    s.grants(1, bond_id{77}); // a session of 45 s
+    auto& b = s.asks("y", {.ttl = 45s});
+    s.grants(2, bond_id{77});
+    for (int i = 0; i < 2; ++i) {
+        s.passes(15s);
+        s.renews(renewed::yes);
+    }
+    EXPECT_TRUE(a.lease->held_at(s.now));
+    s.passes(15s);
+    ASSERT_EQ(s.lost.size(), 1U);
+    EXPECT_EQ(s.lost[0], a.lease);
+    EXPECT_EQ(s.count<do_release>(), 1U);
+    EXPECT_TRUE(b.lease->held_at(s.now));
+}
+
 TEST(holding, on_one_bond_ends_for_all_when_the_bond_is_lost) {
     stage s;
     auto& a = s.asks("x");
@@ -325,6 +470,24 @@ TEST(releasing, without_an_answer_says_unknown_and_goes_on_until_settled) {
     EXPECT_EQ(s.unsettled(), 1U);
     s.passes(1s);
     s.released(release_result::released);
+    EXPECT_EQ(s.unsettled(), 0U);
+}
+
+TEST(releasing, is_retried_until_the_lease_as_granted_has_ended_by_itself) {
+    stage s;
+    auto& a = s.asks("x", {.ttl = 1s});
+    const auto request = s.take<do_attempt>();
+    auto g = s.grant_for(request, 1);
+    g.terms.ttl = 10s; // the engine gives no shorter ones
+    s.answers(request, g);
+    s.releases(a);
+    for (int i = 0; i < 5; ++i) {
+        s.released(release_result::unknown);
+        s.passes(1s);
+    }
+    EXPECT_EQ(s.unsettled(), 1U) << "longer than asked for";
+    s.passes(10s);
+    s.released(release_result::unknown);
     EXPECT_EQ(s.unsettled(), 0U);
 }
 
@@ -434,6 +597,45 @@ TEST(passing, is_only_between_equal_claims) {
     EXPECT_FALSE(b.told);
 }
 
+TEST(passing, never_puts_a_write_beside_a_reading_under_it) {
+    stage s;
+    const auto me = owner_id{1};
+    auto& write = s.asks("x", {}, mode::exclusive, me, kind::read_write);
+    s.grants(1);
+    auto& read = s.asks("x", {}, mode::shared, me, kind::read_write);
+    s.grants(1);
+    auto& other = s.asks("x", {}, mode::exclusive, owner_id{2}, kind::read_write);
+    s.releases(write);
+    EXPECT_TRUE(read.lease->held_at(s.now));
+    EXPECT_FALSE(other.told) << "it must ask the engine, which knows of the reading";
+    EXPECT_EQ(s.count<do_release>(), 1U);
+}
+
+TEST(passing, never_happens_to_an_explicit_lease_whose_time_runs) {
+    stage s;
+    auto& a = s.asks("x", {.renew = false});
+    s.grants(1);
+    auto& b = s.asks("x", {.renew = false});
+    s.releases(a);
+    EXPECT_FALSE(b.told);
+    EXPECT_EQ(s.count<do_release>(), 1U);
+}
+
+TEST(passing, repeats_the_last_fence_when_the_engine_reserved_no_more) {
+    stage s;
+    auto& a = s.asks("x");
+    const auto request = s.take<do_attempt>();
+    auto g = s.grant_for(request, 100);
+    g.reserved = 1;
+    s.answers(request, g);
+    auto& b = s.asks("x");
+    auto& c = s.asks("x");
+    s.releases(a);
+    s.releases(b);
+    EXPECT_EQ(b.lease->fence, fence{101});
+    EXPECT_EQ(c.lease->fence, fence{101});
+}
+
 TEST(readers, join_one_grant_until_a_writer_of_ours_queues) {
     stage s;
     auto& a = s.asks("x", {}, mode::shared);
@@ -458,6 +660,33 @@ TEST(readers, join_no_grant_that_is_older_than_50_ms) {
     s.passes(50ms);
     EXPECT_FALSE(s.asks("x", {}, mode::shared).told);
     EXPECT_EQ(s.count<do_attempt>(), 1U);
+}
+
+TEST(readers, join_no_grant_that_somebody_else_wants) {
+    stage s;
+    s.asks("x", {}, mode::shared);
+    const auto g = s.grants(5);
+    s.wants(g.nonce);
+    EXPECT_FALSE(s.asks("x", {}, mode::shared).told);
+    EXPECT_EQ(s.count<do_attempt>(), 1U);
+}
+
+TEST(readers, who_read_already_may_read_again_whoever_waits) {
+    stage s;
+    const auto me = owner_id{1};
+    s.asks("x", {}, mode::shared, me);
+    const auto g = s.grants(5);
+    s.wants(g.nonce);
+    EXPECT_TRUE(s.asks("x", {}, mode::shared, me).lease) << "or it would wait for itself";
+}
+
+TEST(readers, who_waited_together_share_one_grant) {
+    stage s;
+    auto& a = s.asks("x", {}, mode::shared);
+    auto& b = s.asks("x", {}, mode::shared);
+    EXPECT_EQ(s.count<do_attempt>(), 1U);
+    s.grants(5);
+    EXPECT_TRUE(a.lease && b.lease);
 }
 
 TEST(permits, are_asked_for_one_at_a_time_and_each_is_a_grant) {

@@ -54,6 +54,13 @@ public:
                 .wake = wake_by::grant};
     }
 
+    /// One bond for all that this process holds, as ZooKeeper has it.
+    [[nodiscard]] static capabilities with_sessions() {
+        auto able = everything();
+        able.ttl = ttl_scope::session;
+        return able;
+    }
+
     // ---- callers
 
     caller& asks(const std::string& name,
@@ -63,6 +70,7 @@ public:
                  kind which = kind::plain) {
         auto& c = *callers_.emplace_back(std::make_unique<caller>());
         c.what = {std::make_shared<const std::string>(name), which, how, 3, owner, options};
+        ttl_ = options.ttl;
         run([&](actions& out) { core_.acquire(c, now, out); });
         return c;
     }
@@ -113,6 +121,14 @@ public:
         no.retry_after = retry_after;
         answers(take<do_attempt>(), no);
     }
+    /// Refuses, and says that the place lives on this bond.
+    do_attempt refuses_with_place(bond_id bond) {
+        const auto a = take<do_attempt>();
+        contended no;
+        no.keeps_place = {bond, a.call.asked, a.what->ttl, 0ns};
+        answers(a, no);
+        return a;
+    }
     void fails(errc code, applied certainty) {
         answers(take<do_attempt>(), failure{code, certainty, {}});
     }
@@ -137,7 +153,7 @@ public:
         const auto r = take<do_renew>();
         std::vector<renewal_answer> all;
         for (const auto b : r.bonds)
-            all.push_back({b, how, {b, r.call.asked, 30s, 0ns}});
+            all.push_back({b, how, {b, r.call.asked, ttl_, 0ns}});
         run([&](actions& out) { core_.renewed(all, now, out); });
     }
     void wants(const nonce& n) { core_.wanted(n); }
@@ -196,6 +212,7 @@ private:
     std::vector<std::unique_ptr<caller>> callers_;
     std::vector<action> requests_;
     std::uint64_t bonds_ = 0;
+    duration ttl_{}; // of the last claim; what renewals are granted for
     core core_; // before the callers go, they are unlinked
 };
 

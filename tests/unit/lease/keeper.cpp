@@ -84,6 +84,74 @@ TEST_F(keeping, renews_many_bonds_in_few_flights) {
         k.leave(*one);
 }
 
+TEST_F(keeping, makes_at_least_three_full_tries_before_the_deadline) {
+    for (const duration ttl : {100ms, 1000ms, 30'000ms, 3'600'000ms}) {
+        thing a;
+        bond* const b = k.adopt(terms(1, start, ttl), renewal::automatic, a, start);
+        int full_tries = 0;
+        for (auto now = when.next(); now < b->deadline(); now = when.next()) {
+            const auto flights = flights_at(now);
+            if (flights.empty())
+                continue;
+            const auto by = flights.at(0).call.answer_by;
+            full_tries += by <= b->deadline();
+            actions out;
+            const renewal_answer silence{bond_id{1}, renewed::unknown, {}};
+            if (k.answered(silence, by, out))
+                break;
+        }
+        EXPECT_GE(full_tries, 3) << ttl / 1ms << " ms";
+        k.leave(a);
+    }
+}
+
+TEST_F(keeping, waits_a_little_before_it_asks_again_after_a_quick_failure) {
+    thing a;
+    ASSERT_NE(k.adopt(terms(1), renewal::automatic, a, start), nullptr);
+    EXPECT_EQ(flights_at(start + 10s).size(), 1U);
+    actions out;
+    const renewal_answer refused{bond_id{1}, renewed::unknown, {}};
+    EXPECT_FALSE(k.answered(refused, start + 10s, out));
+    EXPECT_GE(when.next(), start + 10s + renewal_retry(30s) * 3 / 4);
+    EXPECT_LE(when.next(), start + 10s + renewal_retry(30s));
+    k.leave(a);
+}
+
+TEST_F(keeping, says_in_doubt_once_and_that_it_is_over_once) {
+    thing a;
+    ASSERT_NE(k.adopt(terms(1), renewal::automatic, a, start), nullptr);
+    actions out;
+    const renewal_answer silence{bond_id{1}, renewed::unknown, {}};
+    const renewal_answer yes{bond_id{1}, renewed::yes, terms(1, start + 13s)};
+    EXPECT_FALSE(k.answered(silence, start + 11s, out));
+    EXPECT_FALSE(k.answered(silence, start + 12s, out));
+    EXPECT_FALSE(k.answered(yes, start + 13s, out));
+    EXPECT_FALSE(k.answered(yes, start + 14s, out));
+    ASSERT_EQ(out.size(), 2U);
+    EXPECT_EQ(std::get<tell_observer>(out[0]).what, event::kind::in_doubt);
+    EXPECT_EQ(std::get<tell_observer>(out[1]).what, event::kind::renewed);
+    k.leave(a);
+}
+
+TEST_F(keeping, renews_a_bond_as_soon_as_one_of_those_on_it_wants_that) {
+    thing explicit_one, other;
+    ASSERT_NE(k.adopt(terms(1), renewal::none, explicit_one, start), nullptr);
+    ASSERT_NE(k.adopt(terms(1), renewal::automatic, other, start), nullptr);
+    EXPECT_EQ(flights_at(start + 10s).size(), 1U);
+    k.leave(explicit_one);
+    k.leave(other);
+}
+
+TEST_F(keeping, lets_a_place_move_from_one_bond_to_the_next) {
+    thing place;
+    ASSERT_NE(k.adopt(terms(1), renewal::automatic, place, start), nullptr);
+    ASSERT_NE(k.adopt(terms(1, start + 1s), renewal::automatic, place, start + 1s), nullptr);
+    ASSERT_NE(k.adopt(terms(2, start + 2s), renewal::automatic, place, start + 2s), nullptr);
+    EXPECT_EQ(k.size(), 1U);
+    EXPECT_EQ(k.find(bond_id{1}), nullptr);
+    k.leave(place);
+}
+
 TEST_F(keeping, takes_back_no_bond_that_was_lost) {
     thing a;
     bond* const b = k.adopt(terms(1), renewal::automatic, a, start);

@@ -341,6 +341,7 @@ TEST_F(sqlite_death, many_processes_killed_at_random_never_overlap_and_never_sto
         }
     };
     std::vector<std::unique_ptr<process>> all;
+    all.reserve(processes);
     for (int i = 0; i < processes; ++i)
         all.push_back(std::make_unique<process>(work));
     detail::kernel_random chance;

@@ -280,6 +280,7 @@ TEST_F(sqlite_file, two_who_make_the_file_at_once_make_one) {
     for (int round = 0; round < 10; ++round) {
         const auto path = directory.file("new" + std::to_string(round));
         std::vector<std::unique_ptr<process>> all;
+        all.reserve(4);
         for (int i = 0; i < 4; ++i)
             all.push_back(std::make_unique<process>([&](const auto& tell) {
                 peer p{path};
@@ -289,6 +290,7 @@ TEST_F(sqlite_file, two_who_make_the_file_at_once_make_one) {
                 return p.release(mine, given) == release_result::released ? 0 : 1;
             }));
         std::vector<std::int64_t> fences;
+        fences.reserve(4);
         for (auto& each : all)
             fences.push_back(each->hear());
         for (auto& each : all)
@@ -379,8 +381,9 @@ TEST_F(sqlite_file, the_mode_of_a_new_file_follows_its_directory_whatever_the_um
                                 mode_of(path + "/locks.db-wal"),
                                 mode_of(path + "/locks.db-shm"),
                                 mode_of(path + "/locks.db.d")};
-        for (const auto& name : files_in(path + "/locks.db.d"))
-            EXPECT_EQ(mode_of(path + "/locks.db.d/" + name), all[0]) << name;
+        const auto beside = path + "/locks.db.d/";
+        for (const auto& name : files_in(beside))
+            EXPECT_EQ(mode_of(beside + name), all[0]) << name;
         return all;
     };
     EXPECT_EQ(modes(0700), (std::vector<mode_t>{0600, 0600, 0600, 0700}));

@@ -427,6 +427,30 @@ TEST_F(sqlite_locking, an_operator_takes_a_lock_away_and_the_holder_is_told) {
     EXPECT_EQ(c.force_release("nobody holds this"), 0U);
 }
 
+TEST_F(sqlite_locking, what_else_the_holder_of_a_taken_lock_held_is_nobodys_before_its_time) {
+    const auto x = claim_for({.name = "x", .ttl = 10s}), y = claim_for({.name = "y", .ttl = 10s});
+    const auto gx = a.take(x);
+    static_cast<void>(a.take(y));
+    EXPECT_EQ(c.force_release("x"), 1U);
+    static_cast<void>(b.take(claim_for({.name = "x"})));
+    static_cast<void>(
+        b.refused(claim_for({.name = "y"}), joining::none)); // a may still believe in it
+    EXPECT_EQ(a.renew(gx.terms.bond), renewed::lost);
+    const auto next = a.take(claim_for({.name = "z", .ttl = 10s}));
+    EXPECT_NE(next.terms.bond, gx.terms.bond);
+    EXPECT_EQ(a.said.lost, std::vector{gx.terms.bond});
+    a.engine->forget(gx.terms.bond);
+    here.pass(9s);
+    EXPECT_EQ(a.renew(next.terms.bond), renewed::yes);
+    static_cast<void>(b.refused(claim_for({.name = "y"}), joining::none));
+    here.pass(2s);
+    static_cast<void>(b.take(claim_for({.name = "y"})));
+    static_cast<void>(b.refused(claim_for({.name = "z"}), joining::none));
+    here.pass(20s);
+    static_cast<void>(a.take(claim_for({.name = "w"})));
+    EXPECT_EQ(look(file, "SELECT count(*) FROM bond WHERE ended"), 0) << "cleared away";
+}
+
 TEST_F(sqlite_locking, after_its_bond_was_taken_a_client_gets_a_new_one_and_hears_of_the_loss) {
     const auto held = a.take(claim_for({.name = "x"}));
     EXPECT_EQ(c.force_release("x"), 1U);

@@ -1,0 +1,31 @@
+#pragma once
+
+// What `holdfast doctor` found out, and how it is told to people and to programs.
+
+#include <holdfast/capabilities.hpp>
+#include <holdfast/clock.hpp>
+#include <holdfast/inspect.hpp>
+
+#include <string>
+#include <vector>
+
+namespace holdfast::cli {
+
+/// A lock was taken and released to see whether that works.
+struct probe {
+    bool contended = false; ///< another doctor was quicker
+    duration acquiring{};
+    duration releasing{};
+};
+
+struct diagnosis {
+    std::string url;
+    holdfast::capabilities able;
+    cli::probe probe;
+    std::vector<finding> findings; ///< worst first
+};
+
+[[nodiscard]] std::string as_text(const diagnosis&);
+[[nodiscard]] std::string as_json(const diagnosis&);
+
+} // namespace holdfast::cli

@@ -1,0 +1,74 @@
+// Deliberate defects (lock-testing §2.5), one at a time: the simulation must catch each. Only in
+// the build `mutants`, where the core and the models carry them; without one, the same build must
+// find nothing.
+
+#include "lease/defect.hpp"
+#include "simulation/seed.hpp"
+
+#include <gtest/gtest.h>
+
+#include <iostream>
+#include <map>
+#include <optional>
+#include <string>
+
+#if defined(HOLDFAST_MUTANTS) && HOLDFAST_MUTANTS
+
+namespace holdfast::simulation {
+namespace {
+
+using detail::defect;
+
+struct mutant {
+    defect what;
+    const char* name;
+};
+
+constexpr mutant all_mutants[] = {
+    {defect::release_without_nonce, "m1_release_without_nonce"},
+    {defect::deadline_from_reply, "m2_deadline_from_reply"},
+    {defect::held_is_a_flag, "m3_held_is_a_flag"},
+    {defect::no_drift_no_margin, "m4_no_drift_no_margin"},
+    {defect::renews_after_release, "m5_renews_after_release"},
+    {defect::fresh_nonce_on_retry, "m6_fresh_nonce_on_retry"},
+    {defect::fence_not_raised, "m7_fence_not_raised"},
+    {defect::unknown_means_renewed, "m9_unknown_means_renewed"},
+    {defect::renewal_recreates, "m10_renewal_recreates"},
+    {defect::only_push_wakes, "m15_only_push_wakes"},
+    {defect::clock_stops_in_suspend, "m16_clock_stops_in_suspend"},
+    {defect::never_lets_go, "m17_never_lets_go"},
+};
+
+class teeth : public testing::TestWithParam<mutant> {
+protected:
+    void SetUp() override { detail::chosen_defect = GetParam().what; }
+    void TearDown() override { detail::chosen_defect = defect::none; }
+};
+
+TEST_P(teeth, bite) {
+    constexpr std::uint64_t worlds = 500;
+    std::map<std::string, unsigned> caught_by;
+    std::optional<std::uint64_t> first;
+    for (std::uint64_t seed = 0; seed < worlds; ++seed) {
+        const auto result = live(draw_options(seed));
+        if (result.invariant.empty())
+            continue;
+        ++caught_by[result.invariant];
+        if (!first)
+            first = seed;
+    }
+    EXPECT_TRUE(first) << "survived " << worlds << " worlds";
+    std::cout << GetParam().name << ": first caught in world " << first.value_or(0);
+    for (const auto& [invariant, times] : caught_by)
+        std::cout << "; " << invariant << ", " << times << " times";
+    std::cout << '\n';
+}
+
+INSTANTIATE_TEST_SUITE_P(of, teeth, testing::ValuesIn(all_mutants), [](const auto& which) {
+    return std::string{which.param.name};
+});
+
+} // namespace
+} // namespace holdfast::simulation
+
+#endif
