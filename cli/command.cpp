@@ -43,6 +43,7 @@ std::vector<std::string> environment_for(const command_setting& setting) {
 /// As exec wants them. Valid as long as `strings` is.
 std::vector<char*> pointers_to(std::vector<std::string>& strings) {
     std::vector<char*> pointers;
+    pointers.reserve(strings.size() + 1);
     for (auto& text : strings) {
         pointers.push_back(text.data());
     }

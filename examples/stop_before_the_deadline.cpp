@@ -12,8 +12,8 @@ using namespace std::chrono_literals;
 int main() {
     holdfast::mutex report{holdfast::open(), "nightly-report"};
 
-    // Not renewed, so that it ends while you watch. By default a lease lasts as long as you need it,
-    // and the token fires only if it could not be renewed, or was taken away.
+    // Not renewed, so that it ends while you watch. By default a lease lasts as long as you need
+    // it, and the token fires only if it could not be renewed, or was taken away.
     auto lease = report.acquire({.ttl = 2s, .renew = false, .stop_margin = 1s});
     lease.on_lost([] { std::cout << "lost\n"; });
 

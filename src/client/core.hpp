@@ -1,8 +1,8 @@
 #pragma once
 
 // The core of a client: events in, actions out. It owns the turnstiles, the keeper and the releases
-// on their way; it does no I/O, reads no clock and takes no lock. The client drives it with the real
-// world, tests/simulation with a seed: the same object file.
+// on their way; it does no I/O, reads no clock and takes no lock. The client drives it with the
+// real world, tests/simulation with a seed: the same object file.
 
 #include "lease/actions.hpp"
 #include "lease/agenda.hpp"
@@ -95,8 +95,10 @@ private:
     // Asking.
     bool refuse_if_impossible(wish&, actions&);
     bool enter_again(wish&, shape&, queues_of_name&, instant now, actions&);
-    [[nodiscard]] std::shared_ptr<hold> held_by(owner_id, mode, const queues_of_name&, instant now) const;
-    turnstile& queue_for(const std::shared_ptr<const std::string>& name, const shape&, queues_of_name&);
+    [[nodiscard]] std::shared_ptr<hold>
+    held_by(owner_id, mode, const queues_of_name&, instant now) const;
+    turnstile&
+    queue_for(const std::shared_ptr<const std::string>& name, const shape&, queues_of_name&);
     [[nodiscard]] bool contended_here(const turnstile&, instant now) const noexcept;
     void cut_pauses_short(turnstile&, instant now, actions&);
     void close_to_readers(const queues_of_name&) noexcept;
@@ -138,7 +140,11 @@ private:
     void parting_due(parting&, instant now, actions&);
 
     [[nodiscard]] ticket next_ticket() noexcept { return ticket{++tickets_}; }
-    void note(actions&, event::kind, const std::shared_ptr<const std::string>& name, fence = {}, std::string detail = {}) const;
+    void note(actions&,
+              event::kind,
+              const std::shared_ptr<const std::string>& name,
+              fence = {},
+              std::string detail = {}) const;
 
     const core_settings settings_;
     random_source& chance_;
@@ -150,7 +156,7 @@ private:
     std::unordered_map<std::string, queues_of_name, name_hash, std::equal_to<>> names_;
     std::unordered_map<nonce, talk*, nonce_hash> talks_;
     std::unordered_map<nonce, engine_grant*, nonce_hash> grants_;
-    std::unordered_map<ticket, talk*> asked_;       // attempts and withdrawals on their way
+    std::unordered_map<ticket, talk*> asked_; // attempts and withdrawals on their way
     std::unordered_map<ticket, parting*> parting_asked_;
     std::list<parting> partings_;
     std::vector<hold*> deadly_;

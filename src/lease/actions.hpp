@@ -67,8 +67,16 @@ struct tell_observer {
     std::string detail;
 };
 
-using action = std::variant<do_attempt, do_withdraw, do_release, do_renew, do_forget, tell_wish,
-                            tell_goodbye, tell_stop, tell_lost, tell_observer>;
+using action = std::variant<do_attempt,
+                            do_withdraw,
+                            do_release,
+                            do_renew,
+                            do_forget,
+                            tell_wish,
+                            tell_goodbye,
+                            tell_stop,
+                            tell_lost,
+                            tell_observer>;
 using actions = boost::container::small_vector<action, 4>; // most decisions fit without the heap
 
 } // namespace holdfast::detail

@@ -9,18 +9,18 @@ namespace holdfast::detail {
 
 enum class defect : std::uint8_t {
     none = 0,
-    release_without_nonce = 1,  // M1, in the models: whoever asks, it is freed
-    deadline_from_reply = 2,    // M2
-    held_is_a_flag = 3,         // M3
-    no_drift_no_margin = 4,     // M4
-    renews_after_release = 5,   // M5
-    fresh_nonce_on_retry = 6,   // M6
-    fence_not_raised = 7,       // M7, in the models: a takeover keeps the number
-    unknown_means_renewed = 9,  // M9
-    renewal_recreates = 10,     // M10, in the models: what is gone is made again
-    only_push_wakes = 15,       // M15
+    release_without_nonce = 1,   // M1, in the models: whoever asks, it is freed
+    deadline_from_reply = 2,     // M2
+    held_is_a_flag = 3,          // M3
+    no_drift_no_margin = 4,      // M4
+    renews_after_release = 5,    // M5
+    fresh_nonce_on_retry = 6,    // M6
+    fence_not_raised = 7,        // M7, in the models: a takeover keeps the number
+    unknown_means_renewed = 9,   // M9
+    renewal_recreates = 10,      // M10, in the models: what is gone is made again
+    only_push_wakes = 15,        // M15
     clock_stops_in_suspend = 16, // M16, in the simulated machines
-    never_lets_go = 17,         // M17
+    never_lets_go = 17,          // M17
 };
 
 #if defined(HOLDFAST_MUTANTS) && HOLDFAST_MUTANTS

@@ -3,7 +3,8 @@
 // One lease, as its owner sees it: what may be believed, and until when.
 //
 //   granted ──▶ HELD ─────── released ──────▶ RELEASED       RELEASED and LOST are final.
-//              │   ▲                                         Only a confirmed renewal moves the deadline,
+//              │   ▲                                         Only a confirmed renewal moves the
+//              deadline,
 //    no answer │   │ renewed                                 and only forwards.
 //              ▼   │
 //            IN_DOUBT ── "not yours", or deadline passed ──▶ LOST   (from HELD too)
@@ -85,8 +86,12 @@ struct hold {
 
     /// The lease that owns a hold. (The constructor is private to keep leases unforgeable.)
     [[nodiscard]] static lease make_lease(std::shared_ptr<hold> h) { return lease{std::move(h)}; }
-    [[nodiscard]] static std::shared_ptr<hold> take(lease& l) noexcept { return std::move(l.hold_); }
-    [[nodiscard]] static const std::shared_ptr<hold>& of(const lease& l) noexcept { return l.hold_; }
+    [[nodiscard]] static std::shared_ptr<hold> take(lease& l) noexcept {
+        return std::move(l.hold_);
+    }
+    [[nodiscard]] static const std::shared_ptr<hold>& of(const lease& l) noexcept {
+        return l.hold_;
+    }
 
 private:
     std::mutex listeners_guard_;

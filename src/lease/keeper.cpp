@@ -1,5 +1,4 @@
 #include "lease/keeper.hpp"
-
 #include "runtime/assert.hpp"
 
 #include <algorithm>

@@ -5,8 +5,9 @@
 //   anchor                     renew                    stop      deadline      anchor + ttl
 //     │──────────── ttl/3 ──────▶│                         │◀ margin ▶│◀ drift, margin ▶│
 //
-// Believe less than the engine does, never more: the anchor is taken before the request was sent, the
-// two clocks may differ in speed by `drift_per_mille`, and the engine may end it `margin` early.
+// Believe less than the engine does, never more: the anchor is taken before the request was sent,
+// the two clocks may differ in speed by `drift_per_mille`, and the engine may end it `margin`
+// early.
 
 #include "lease/defect.hpp"
 
@@ -44,7 +45,8 @@ inline constexpr int drift_per_mille = 1;
     return std::clamp<duration>(ttl / 6, std::chrono::milliseconds{10}, std::chrono::seconds{5});
 }
 
-/// When to ask again for what somebody else holds: when the engine says so, at least twice in a ttl.
+/// When to ask again for what somebody else holds: when the engine says so, at least twice in a
+/// ttl.
 [[nodiscard]] constexpr duration polling_gap(duration retry_after, duration ttl) noexcept {
     return std::max<duration>(std::min(retry_after, ttl / 2), std::chrono::milliseconds{1});
 }
@@ -53,7 +55,8 @@ inline constexpr int drift_per_mille = 1;
 [[nodiscard]] constexpr duration default_stop_margin(duration ttl) noexcept { return ttl / 6; }
 
 /// After this the engine itself has ended whatever a request sent at `sent` may have been granted.
-[[nodiscard]] constexpr instant gone_by_itself(instant sent, duration ttl, duration lock_delay) noexcept {
+[[nodiscard]] constexpr instant
+gone_by_itself(instant sent, duration ttl, duration lock_delay) noexcept {
     const auto whole = ttl + lock_delay;
     return later(sent, whole + whole / 1000 * drift_per_mille);
 }

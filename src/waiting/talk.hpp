@@ -43,6 +43,11 @@ private:
     duration gap_ = first;
 };
 
+/// What a caller is told who can wait no longer.
+[[nodiscard]] inline error_code reason_of(const failure& f) {
+    return f.applied == applied::maybe ? make_error_code(errc::outcome_unknown) : f.code;
+}
+
 struct talk : agenda_item {
     enum class state : std::uint8_t { attempting, waiting, pausing, withdrawing };
 
@@ -52,17 +57,17 @@ struct talk : agenda_item {
     turnstile& at;
     std::shared_ptr<const claim> what;
     state now = state::pausing;
-    bool on_its_way = false;       // a request of ours has not been answered
-    bool unwanted = false;         // withdraw as soon as nothing is on its way
-    bool served = false;           // its grant was pushed while a request was still on its way
-    bool woken = false;            // a hint came while a request was on its way
-    bool may_be_applied = false;   // the engine may know of us: a place, or a grant unheard of
+    bool on_its_way = false;     // a request of ours has not been answered
+    bool unwanted = false;       // withdraw as soon as nothing is on its way
+    bool served = false;         // its grant was pushed while a request was still on its way
+    bool woken = false;          // a hint came while a request was on its way
+    bool may_be_applied = false; // the engine may know of us: a place, or a grant unheard of
     instant last_attempt{};
     instant answer_by{};            // of that attempt
     joining joined = joining::none; // whether the last attempt asked for a place
     std::list<talk>::iterator self;
-    wish* for_wish = nullptr;      // fair order: whose place this is
-    failure last_failure;    // without a code: the last word was "contended", or there was none yet
+    wish* for_wish = nullptr; // fair order: whose place this is
+    failure last_failure; // without a code: the last word was "contended", or there was none yet
     back_off pause;
     struct place : on_bond {
         place() : on_bond{on_bond::kind::place} {}

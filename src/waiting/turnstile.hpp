@@ -90,7 +90,8 @@ public:
     /// Whether a grant whose last user has left may go to the next wish here.
     [[nodiscard]] bool may_pass(const engine_grant&, instant now) const noexcept;
 
-    /// The number for the next user of a grant: larger with each pass where the engine reserved some.
+    /// The number for the next user of a grant: larger with each pass where the engine reserved
+    /// some.
     [[nodiscard]] static fence next_fence(const engine_grant&) noexcept;
 };
 

@@ -48,6 +48,7 @@ bool readable_by(int number, instant give_up_at) {
 
 std::vector<char*> pointers_to(std::vector<std::string>& strings) {
     std::vector<char*> pointers;
+    pointers.reserve(strings.size() + 1);
     for (auto& text : strings) {
         pointers.push_back(text.data());
     }

@@ -149,10 +149,12 @@ TEST_F(terminal, a_shell_inside_has_its_own_jobs) {
     shell sh;
     EXPECT_TRUE(sh.dialogue("$H run a -- bash --norc --noprofile --noediting -i\n", "$ "));
     EXPECT_TRUE(sh.dialogue("echo in-$((1+1))-$HOLDFAST_NAME\n", "in-2-a"));
-    EXPECT_TRUE(sh.dialogue("sh -c 'echo up-$((3+4)); exec cat'\n", "up-7"));
-    EXPECT_TRUE(sh.dialogue(control_z, "Stopped")); // cat, not the job it runs in
+    EXPECT_TRUE(sh.dialogue("sh -c 'echo up-$((3+4)); read x; echo got-$x-$((5+5))'\n", "up-7"));
+    EXPECT_TRUE(sh.dialogue(control_z, "Stopped")); // the inner job alone
     EXPECT_TRUE(sh.dialogue("echo still-$((2+2))-$HOLDFAST_NAME\n", "still-4-a"));
-    sh.type("kill -KILL %1; wait; exit 7\n");
+    sh.type("fg\n");
+    EXPECT_TRUE(sh.dialogue("hello\n", "got-hello-10"));
+    sh.type("exit 7\n");
     EXPECT_TRUE(sh.dialogue("echo code-$?-$((1+2))\n", "code-7-3"));
 }
 

@@ -145,9 +145,11 @@ asio::awaitable<void> sees_errors(client on, mutex& held_elsewhere) {
     EXPECT_EQ(error, errc::timed_out);
     EXPECT_FALSE(nothing);
 
-    const auto contended = co_await held_elsewhere.async_try_acquire({.wait = 0s}, asio::use_awaitable);
+    const auto contended =
+        co_await held_elsewhere.async_try_acquire({.wait = 0s}, asio::use_awaitable);
     EXPECT_FALSE(contended) << "an ordinary answer";
-    const auto still = co_await held_elsewhere.async_try_acquire({.wait = 20ms}, asio::use_awaitable);
+    const auto still =
+        co_await held_elsewhere.async_try_acquire({.wait = 20ms}, asio::use_awaitable);
     EXPECT_FALSE(still);
 
     mutex free{on, "free"};
@@ -273,7 +275,8 @@ TEST_P(async_conformance, coroutines_exclude_each_other) {
     asio::io_context io;
     int counter = 0, ended = 0;
     for (int i = 0; i < 20; ++i)
-        asio::co_spawn(io, counts(i % 4 == 0 ? other : client, counter, 10),
+        asio::co_spawn(io,
+                       counts(i % 4 == 0 ? other : client, counter, 10),
                        [&](const std::exception_ptr& failed) { ended += failed ? 0 : 1; });
     io.run_for(patience);
     EXPECT_EQ(ended, 20);
@@ -318,11 +321,12 @@ TEST_P(async_conformance, a_cancelled_wait_ends_and_leaves_the_line) {
     asio::cancellation_signal stop;
     error_code heard;
     mutex{client, "orders/42"}.async_acquire(
-        {}, asio::bind_cancellation_slot(stop.slot(),
-                                         asio::bind_executor(io, [&](error_code ec, const lease& l) {
-                                             heard = ec;
-                                             EXPECT_FALSE(l);
-                                         })));
+        {},
+        asio::bind_cancellation_slot(stop.slot(),
+                                     asio::bind_executor(io, [&](error_code ec, const lease& l) {
+                                         heard = ec;
+                                         EXPECT_FALSE(l);
+                                     })));
     ASSERT_TRUE(log->saw(event::kind::waiting, "orders/42"));
     stop.emit(asio::cancellation_type::terminal);
     io.run_for(patience);
@@ -337,8 +341,8 @@ TEST_P(async_conformance, total_and_partial_cancellation_end_a_wait_too) {
     mutex orders{open(), "orders/42"};
     for (const auto how : {asio::cancellation_type::total, asio::cancellation_type::partial}) {
         asio::cancellation_signal stop;
-        auto future = orders.async_acquire(
-            {}, asio::bind_cancellation_slot(stop.slot(), asio::use_future));
+        auto future =
+            orders.async_acquire({}, asio::bind_cancellation_slot(stop.slot(), asio::use_future));
         stop.emit(how);
         EXPECT_EQ(error_in(future), asio::error::operation_aborted);
     }
@@ -390,7 +394,8 @@ TEST_P(async_conformance, a_grant_that_races_with_cancellation_is_not_leaked) {
         error_code heard;
         mutex{client, "orders/42"}.async_acquire(
             {.ttl = long_ttl},
-            asio::bind_cancellation_slot(stop.slot(), asio::bind_executor(io, [&](error_code ec, lease l) {
+            asio::bind_cancellation_slot(stop.slot(),
+                                         asio::bind_executor(io, [&](error_code ec, lease l) {
                                              heard = ec;
                                              if (l)
                                                  got = std::move(l);
@@ -425,8 +430,8 @@ TEST_P(async_conformance, a_handler_that_is_destroyed_unasked_leaks_nothing) {
     {
         const auto client = open();
         asio::io_context io;
-        mutex{client, "orders/42"}.async_acquire({.ttl = long_ttl},
-                                                 asio::bind_executor(io, [](error_code, const lease&) {}));
+        mutex{client, "orders/42"}.async_acquire(
+            {.ttl = long_ttl}, asio::bind_executor(io, [](error_code, const lease&) {}));
         EXPECT_TRUE(eventually([&] { return !other.inspect("orders/42").empty(); }));
         // Granted; its handler waits in an io_context that nobody runs.
         client.close();

@@ -1,24 +1,22 @@
 #include "conformance/child.hpp"
-
 #include "conformance/events.hpp"
 
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <fcntl.h>
 #include <map>
 #include <mutex>
-#include <stdexcept>
-#include <system_error>
-#include <utility>
-
-#include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <stdexcept>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <system_error>
 #include <unistd.h>
+#include <utility>
 
 extern char** environ;
 
@@ -94,7 +92,8 @@ void child::end() noexcept {
     if (pid_ == -1) // moved from
         return;
     kill();
-    ::close(to_);
+    if (to_ >= 0)
+        ::close(to_);
     ::close(from_);
 }
 
@@ -116,6 +115,11 @@ child& child::operator=(child&& other) noexcept {
 }
 
 void child::say(const std::string& line) { write_all(to_, line + '\n'); }
+
+void child::say_no_more() {
+    ::close(to_);
+    to_ = -1;
+}
 
 std::string child::hear() {
     const auto give_up = boot_clock::now() + patience;

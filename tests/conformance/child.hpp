@@ -12,9 +12,8 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
-
 #include <sys/types.h>
+#include <vector>
 
 namespace holdfast::conformance {
 
@@ -26,6 +25,7 @@ public:
     child& operator=(child&&) noexcept;
 
     void say(const std::string& line);
+    void say_no_more(); ///< the end of its input, and that of its own children
 
     /// The next line; throws if there is none, because it has ended or is stuck.
     [[nodiscard]] std::string hear();

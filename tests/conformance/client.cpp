@@ -60,8 +60,9 @@ TEST_P(client_conformance, closing_ends_those_who_wait) {
     const auto client = open({.observer = log});
     const auto other = open();
     auto held = mutex{other, "orders/42"}.acquire();
-    auto waiter = in_a_thread(
-        [&] { return error_of([&] { (void)mutex{client, "orders/42"}.acquire(); }); });
+    auto waiter = in_a_thread([&] {
+        return error_of([&] { (void)mutex{client, "orders/42"}.acquire(); });
+    });
     ASSERT_TRUE(log->saw(event::kind::waiting, "orders/42"));
     client.close();
     EXPECT_EQ(outcome(waiter), code(errc::cancelled));
@@ -72,9 +73,7 @@ TEST_P(client_conformance, closing_ends_those_who_wait) {
 TEST_P(client_conformance, the_last_handle_flushes_before_it_goes) {
     const auto other = open();
     for (int i = 0; i < 10; ++i) {
-        {
-            const auto lease = mutex{open(), "orders/42"}.acquire({.ttl = 10min});
-        }
+        { const auto lease = mutex{open(), "orders/42"}.acquire({.ttl = 10min}); }
         EXPECT_TRUE((mutex{other, "orders/42"}.try_acquire())) << "in round " << i;
     }
 }

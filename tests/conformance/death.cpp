@@ -10,10 +10,9 @@
 #include <holdfast/mutex.hpp>
 
 #include <random>
-#include <vector>
-
 #include <spawn.h>
 #include <unistd.h>
+#include <vector>
 
 namespace holdfast::conformance {
 namespace {
@@ -53,7 +52,7 @@ TEST_P(death_conformance, a_holder_that_becomes_another_program_loses_the_lock) 
 
 // Holds the lock and has started another program, which outlives it.
 HOLDFAST_WORKER(hold_and_start_cat) {
-    const auto on = open(arguments.at(0));
+    const auto on = open(arguments.at(0), {.children_keep_locks = arguments.at(1) == "keep"});
     const auto lease = mutex{on, "orders/42"}.acquire({.ttl = 1s});
     char name[] = "cat";
     char* const words[] = {name, nullptr};
@@ -66,7 +65,7 @@ HOLDFAST_WORKER(hold_and_start_cat) {
 }
 
 TEST_P(death_conformance, a_program_that_a_killed_holder_had_started_keeps_nothing) {
-    child holder{"hold_and_start_cat", {here().url()}};
+    child holder{"hold_and_start_cat", {here().url(), "let go"}};
     ASSERT_EQ(holder.hear(), "held");
     holder.kill();
     EXPECT_TRUE((mutex{open(), "orders/42"}.try_acquire_for(patience)));
@@ -94,8 +93,8 @@ TEST_P(death_conformance, killing_again_and_again_loses_and_doubles_nothing) {
     const auto log = folder.path() + "/witness";
     const witness saw{log};
     const std::vector<std::string> arguments{here().url(), log};
-    std::mt19937 chance{static_cast<std::mt19937::result_type>(
-        ::testing::UnitTest::GetInstance()->random_seed())};
+    std::mt19937 chance{
+        static_cast<std::mt19937::result_type>(::testing::UnitTest::GetInstance()->random_seed())};
     std::vector<child> workers;
     for (int i = 0; i < 4; ++i)
         workers.emplace_back("toil", arguments);
@@ -106,7 +105,8 @@ TEST_P(death_conformance, killing_again_and_again_loses_and_doubles_nothing) {
     for (; kills < 60 || (saw.judge().cut_short < 6 && kills < 600); ++kills) {
         auto& speaker = any();
         for (auto lines = 1 + chance() % 10; lines > 0; --lines)
-            (void)speaker.hear(); // throws if the lock has got lost: nobody would be served any more
+            (void)
+                speaker.hear(); // throws if the lock has got lost: nobody would be served any more
         auto& victim = any();
         victim.kill();
         victim = child{"toil", arguments};
@@ -122,7 +122,24 @@ TEST_P(death_conformance, killing_again_and_again_loses_and_doubles_nothing) {
 
     const auto client = open();
     EXPECT_TRUE((mutex{client, "mine"}.try_acquire_for(patience)));
-    EXPECT_TRUE(eventually([&] { return client.inspect("*").empty(); })) << "nothing is left behind";
+    EXPECT_TRUE(eventually([&] { return client.inspect("*").empty(); }))
+        << "nothing is left behind";
+}
+
+HOLDFAST_SUITE(children_conformance, embedding);
+
+TEST_P(children_conformance,
+       a_program_that_a_killed_holder_had_started_keeps_the_lock_if_it_shall) {
+    child holder{"hold_and_start_cat", {here().url(), "keep"}};
+    ASSERT_EQ(holder.hear(), "held");
+    holder.kill();
+    mutex ours{open(), "orders/42"};
+    EXPECT_FALSE(ours.try_acquire_for(2500ms)) << "also beyond its ttl";
+    holder.say("still there");
+    EXPECT_EQ(holder.hear(), "still there");
+    EXPECT_FALSE(ours.try_acquire());
+    holder.say_no_more();
+    EXPECT_TRUE(ours.try_acquire_for(patience)) << "with the last of them it is free";
 }
 
 HOLDFAST_SUITE(sight_of_death_conformance, sight_of_death);
@@ -134,7 +151,9 @@ TEST_P(sight_of_death_conformance, a_killed_holder_is_noticed_by_those_who_wait)
     const auto log = std::make_shared<chronicle>();
     const auto client = open({.observer = log});
     (void)holder.acquires({.name = "orders/42", .options = {.ttl = long_ttl}});
-    auto waiter = in_a_thread([&] { return mutex{client, "orders/42"}.acquire({.wait = patience}); });
+    auto waiter = in_a_thread([&] {
+        return mutex{client, "orders/42"}.acquire({.wait = patience});
+    });
     ASSERT_TRUE(log->saw(event::kind::waiting, "orders/42"));
     holder.kill();
     EXPECT_TRUE(outcome(waiter).held());

@@ -47,6 +47,7 @@ struct engine_under_test {
     /// of quietly not being asked any more.
     capabilities promises;
     bool can_fail = false;
+    bool embedded = false; ///< it can leave its locks to the children of a holder
     std::unique_ptr<place> (*make_place)() = nullptr;
 };
 
@@ -60,8 +61,7 @@ struct need {
     bool (*met_by)(const engine_under_test&);
 };
 
-inline constexpr need nothing{
-    "nothing", [](const engine_under_test&) { return true; }};
+inline constexpr need nothing{"nothing", [](const engine_under_test&) { return true; }};
 inline constexpr need other_processes{
     "locks that reach other processes",
     [](const engine_under_test& e) { return e.promises.reach != reach::process; }};
@@ -70,14 +70,14 @@ inline constexpr need fences{
 inline constexpr need fences_per_pass{
     "a larger fence with each pass inside one client",
     [](const engine_under_test& e) { return e.promises.fence_per_pass; }};
-inline constexpr need shared_locks{
-    "shared locks", [](const engine_under_test& e) { return e.promises.shared; }};
-inline constexpr need permits{
-    "permits", [](const engine_under_test& e) { return e.promises.permits; }};
-inline constexpr need fair_order{
-    "an order among waiters", [](const engine_under_test& e) { return e.promises.fair; }};
-inline constexpr need lock_delay{
-    "lock delay", [](const engine_under_test& e) { return e.promises.lock_delay; }};
+inline constexpr need shared_locks{"shared locks",
+                                   [](const engine_under_test& e) { return e.promises.shared; }};
+inline constexpr need permits{"permits",
+                              [](const engine_under_test& e) { return e.promises.permits; }};
+inline constexpr need fair_order{"an order among waiters",
+                                 [](const engine_under_test& e) { return e.promises.fair; }};
+inline constexpr need lock_delay{"lock delay",
+                                 [](const engine_under_test& e) { return e.promises.lock_delay; }};
 inline constexpr need sight_of_death{
     "dead holders noticed at once", [](const engine_under_test& e) {
         return e.promises.notices_death && e.promises.reach != reach::process;
@@ -86,33 +86,30 @@ inline constexpr need pushed_wakes{
     "waiters of other processes that are woken, and need not ask", [](const engine_under_test& e) {
         return e.promises.wake != wake_by::polling && e.promises.reach != reach::process;
     }};
-inline constexpr need failing{
-    "an engine that can be made to fail", [](const engine_under_test& e) { return e.can_fail; }};
+inline constexpr need embedding{"an embedded engine",
+                                [](const engine_under_test& e) { return e.embedded; }};
+inline constexpr need failing{"an engine that can be made to fail",
+                              [](const engine_under_test& e) { return e.can_fail; }};
 
 /// Two needs at once are a suite of their own, so that a sentence can say what is missing.
 inline constexpr need shared_locks_with_fences{
     "shared locks with fences",
     [](const engine_under_test& e) { return shared_locks.met_by(e) && fences.met_by(e); }};
 inline constexpr need shared_locks_of_other_processes{
-    "shared locks that reach other processes", [](const engine_under_test& e) {
-        return shared_locks.met_by(e) && other_processes.met_by(e);
-    }};
+    "shared locks that reach other processes",
+    [](const engine_under_test& e) { return shared_locks.met_by(e) && other_processes.met_by(e); }};
 inline constexpr need permits_of_other_processes{
-    "permits that reach other processes", [](const engine_under_test& e) {
-        return permits.met_by(e) && other_processes.met_by(e);
-    }};
+    "permits that reach other processes",
+    [](const engine_under_test& e) { return permits.met_by(e) && other_processes.met_by(e); }};
 inline constexpr need fair_order_of_other_processes{
-    "an order among waiters in several processes", [](const engine_under_test& e) {
-        return fair_order.met_by(e) && other_processes.met_by(e);
-    }};
+    "an order among waiters in several processes",
+    [](const engine_under_test& e) { return fair_order.met_by(e) && other_processes.met_by(e); }};
 inline constexpr need fences_of_other_processes{
-    "fences that reach other processes", [](const engine_under_test& e) {
-        return fences.met_by(e) && other_processes.met_by(e);
-    }};
+    "fences that reach other processes",
+    [](const engine_under_test& e) { return fences.met_by(e) && other_processes.met_by(e); }};
 inline constexpr need lock_delay_of_other_processes{
-    "lock delay that reaches other processes", [](const engine_under_test& e) {
-        return lock_delay.met_by(e) && other_processes.met_by(e);
-    }};
+    "lock delay that reaches other processes",
+    [](const engine_under_test& e) { return lock_delay.met_by(e) && other_processes.met_by(e); }};
 
 bool list_suite(const char* suite, const need&);
 [[nodiscard]] std::vector<engine_under_test> engines_with(const need&);
@@ -139,7 +136,7 @@ inline void PrintTo(const engine_under_test& e, std::ostream* out) { *out << e.p
     class suite : public on_engine {};                                                             \
     [[maybe_unused]] const bool suite##_is_listed = list_suite(#suite, what_it_needs);             \
     GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(suite);                                          \
-    INSTANTIATE_TEST_SUITE_P(on, suite, ::testing::ValuesIn(engines_with(what_it_needs)),          \
-                             [](const auto& engine) {                                              \
-                                 return std::string{engine.param.promises.engine};                 \
-                             })
+    INSTANTIATE_TEST_SUITE_P(                                                                      \
+        on, suite, ::testing::ValuesIn(engines_with(what_it_needs)), [](const auto& engine) {      \
+            return std::string{engine.param.promises.engine};                                      \
+        })

@@ -11,10 +11,9 @@
 #include <condition_variable>
 #include <future>
 #include <mutex>
+#include <poll.h>
 #include <string>
 #include <vector>
-
-#include <poll.h>
 
 namespace holdfast::conformance {
 

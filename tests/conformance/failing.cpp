@@ -14,7 +14,8 @@ TEST_P(failing_conformance, asking_once_says_that_the_engine_is_away) {
     const auto client = open();
     mutex orders{client, "orders/42"};
     here().fail();
-    EXPECT_EQ(error_of([&] { (void)orders.try_acquire({.ttl = 1s}); }), code(errc::backend_unavailable));
+    EXPECT_EQ(error_of([&] { (void)orders.try_acquire({.ttl = 1s}); }),
+              code(errc::backend_unavailable));
     EXPECT_EQ(error_of([&] { (void)client.force_release("orders/42"); }),
               code(errc::backend_unavailable));
     here().recover();
@@ -35,8 +36,12 @@ TEST_P(failing_conformance, a_wait_that_ends_meanwhile_says_that_the_engine_is_a
 TEST_P(failing_conformance, whoever_waits_on_is_served_when_it_comes_back) {
     const auto client = open();
     here().fail();
-    auto waiter = in_a_thread([&] { return mutex{client, "orders/42"}.acquire({.ttl = 2s}).held(); });
-    EXPECT_EQ(error_of([&] { (void)mutex{client, "other"}.try_acquire({.ttl = 1s}); }),
+    auto waiter = in_a_thread([&] {
+        return mutex{client, "orders/42"}.acquire({.ttl = 2s}).held();
+    });
+    EXPECT_EQ(error_of([&] {
+                  (void)mutex{client, "other"}.try_acquire({.ttl = 1s});
+              }),
               code(errc::backend_unavailable));
     here().recover();
     EXPECT_TRUE(outcome(waiter));
@@ -65,7 +70,9 @@ TEST_P(failing_conformance, a_short_failure_costs_nothing) {
     const auto lease = orders.acquire({.ttl = 3s});
     const auto deadline = lease.deadline();
     here().fail();
-    EXPECT_EQ(error_of([&] { (void)mutex{open(), "other"}.try_acquire({.ttl = 1s}); }),
+    EXPECT_EQ(error_of([&] {
+                  (void)mutex{open(), "other"}.try_acquire({.ttl = 1s});
+              }),
               code(errc::backend_unavailable));
     here().recover();
     ASSERT_TRUE(eventually([&] { return lease.deadline() > deadline || lease.lost(); }));

@@ -86,7 +86,8 @@ private:
     [[nodiscard]] static failure unreachable(applied certainty) {
         return {errc::backend_unavailable, certainty, "the line is cut"};
     }
-    template <class Bonds> [[nodiscard]] static std::vector<renewal_answer> unknown(const Bonds& of) {
+    template <class Bonds>
+    [[nodiscard]] static std::vector<renewal_answer> unknown(const Bonds& of) {
         std::vector<renewal_answer> answers;
         for (const auto bond : of)
             answers.push_back({bond, renewed::unknown, {}});
@@ -101,7 +102,8 @@ private:
         [[nodiscard]] bool deaf() const noexcept { return !line.fault_->is(fault::none); }
 
         void attempted(ticket t, attempt_answer answer) override {
-            to->attempted(t, deaf() ? attempt_answer{unreachable(applied::maybe)} : std::move(answer));
+            to->attempted(t,
+                          deaf() ? attempt_answer{unreachable(applied::maybe)} : std::move(answer));
         }
         void withdrawn(ticket t, applied certainty) override {
             to->withdrawn(t, deaf() ? applied::maybe : certainty);

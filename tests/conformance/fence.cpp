@@ -15,7 +15,8 @@ namespace {
 HOLDFAST_SUITE(fence_conformance, fences);
 
 [[nodiscard]] bool strictly_growing(const std::vector<fence>& numbers) {
-    return std::adjacent_find(numbers.begin(), numbers.end(), std::greater_equal<>{}) == numbers.end();
+    return std::adjacent_find(numbers.begin(), numbers.end(), std::greater_equal<>{}) ==
+           numbers.end();
 }
 
 TEST_P(fence_conformance, every_lease_has_one) {

@@ -8,7 +8,6 @@
 
 #include <memory>
 #include <mutex>
-
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -41,7 +41,8 @@ TEST_P(input_conformance, names_that_are_none_are_refused) {
         EXPECT_EQ(error_of([&] { (void)recursive_mutex{client, name}; }), code(errc::bad_name));
         EXPECT_EQ(error_of([&] { (void)shared_mutex{client, name}; }), code(errc::bad_name));
         EXPECT_EQ(error_of([&] { (void)semaphore{client, name, 2}; }), code(errc::bad_name));
-        EXPECT_EQ(error_of([&] { (void)client.force_release(name); }), code(errc::bad_name)) << shown;
+        EXPECT_EQ(error_of([&] { (void)client.force_release(name); }), code(errc::bad_name))
+            << shown;
     }
     EXPECT_TRUE(client.inspect().empty());
 }
@@ -50,11 +51,45 @@ TEST_P(input_conformance, names_that_are_none_are_refused) {
 TEST_P(input_conformance, names_that_differ_in_anything_are_different_locks) {
     const std::string long_name(1023, 'n');
     const std::vector<std::string> alike{
-        "a",      "A",       "a ",         " a",       "a/",      "/a",     "a/b",    "a//b",
-        "a\\b",   "a%2Fb",   "a%b",        "a_b",      "a*",      "a?",     "[a]",    "{a}",
-        "a;b",    "a'b",     "a\"b",       "a--",      "..",      ".",      "a:b",    "-a",
-        "0",      "00",      "null",       "\u00e4",   "a\u0308", "\u00c4", "\u00df", "ss",
-        "\u4e2d", "\U0001f512", "\u00a0a", long_name + "x", long_name + "y", "lock", "holdfast",
+        "a",
+        "A",
+        "a ",
+        " a",
+        "a/",
+        "/a",
+        "a/b",
+        "a//b",
+        "a\\b",
+        "a%2Fb",
+        "a%b",
+        "a_b",
+        "a*",
+        "a?",
+        "[a]",
+        "{a}",
+        "a;b",
+        "a'b",
+        "a\"b",
+        "a--",
+        "..",
+        ".",
+        "a:b",
+        "-a",
+        "0",
+        "00",
+        "null",
+        "\u00e4",
+        "a\u0308",
+        "\u00c4",
+        "\u00df",
+        "ss",
+        "\u4e2d",
+        "\U0001f512",
+        "\u00a0a",
+        long_name + "x",
+        long_name + "y",
+        "lock",
+        "holdfast",
     };
     const auto client = open();
     const auto other = open();
@@ -70,7 +105,9 @@ TEST_P(input_conformance, names_that_differ_in_anything_are_different_locks) {
     const auto seen = other.inspect();
     ASSERT_EQ(seen.size(), alike.size());
     for (const auto& name : alike)
-        EXPECT_EQ(std::count_if(seen.begin(), seen.end(), [&](const auto& l) { return l.name == name; }), 1)
+        EXPECT_EQ(
+            std::count_if(seen.begin(), seen.end(), [&](const auto& l) { return l.name == name; }),
+            1)
             << name;
     for (auto& lease : held)
         EXPECT_EQ(lease.release(), release_result::released);
@@ -111,8 +148,14 @@ TEST_P(input_conformance, a_ttl_may_be_a_hundred_milliseconds_or_a_day) {
 // ------------------------------------------------------------------------------------- open(url)
 
 TEST(open_conformance, urls_that_are_none_are_refused_with_a_sentence) {
-    for (const char* url : {"nonsense", "nonsense:", ":", "://", "/tmp/locks.db", "http://example.org",
-                            "memory:somewhere", " sqlite:x"})
+    for (const char* url : {"nonsense",
+                            "nonsense:",
+                            ":",
+                            "://",
+                            "/tmp/locks.db",
+                            "http://example.org",
+                            "memory:somewhere",
+                            " sqlite:x"})
         EXPECT_EQ(error_of([&] { (void)open(url); }), code(errc::bad_option)) << url;
 }
 
@@ -152,7 +195,8 @@ TEST(open_conformance, errors_answer_what_a_caller_wants_to_know) {
     const error_code unknown = errc::outcome_unknown;
     EXPECT_EQ(unknown, condition::may_be_held);
     EXPECT_EQ(unknown, condition::try_again);
-    for (const error_code bad : {make_error_code(errc::bad_name), make_error_code(errc::bad_option)}) {
+    for (const error_code bad :
+         {make_error_code(errc::bad_name), make_error_code(errc::bad_option)}) {
         EXPECT_EQ(bad, condition::bad_input);
         EXPECT_NE(bad, condition::try_again);
     }

@@ -10,9 +10,8 @@
 
 #include <algorithm>
 #include <string>
-#include <vector>
-
 #include <unistd.h>
+#include <vector>
 
 namespace holdfast::conformance {
 namespace {

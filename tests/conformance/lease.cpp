@@ -59,7 +59,8 @@ TEST_P(lease_conformance, releasing_twice_releases_once) {
     EXPECT_EQ(error_of([&] { (void)lease.release(); }), code(errc::not_held));
     lease = {};
     EXPECT_TRUE(next->held());
-    EXPECT_FALSE((mutex{open(), "orders/42"}.try_acquire())) << "what the next one holds is not ours";
+    EXPECT_FALSE((mutex{open(), "orders/42"}.try_acquire()))
+        << "what the next one holds is not ours";
 }
 
 TEST_P(lease_conformance, the_end_of_its_scope_releases_it) {

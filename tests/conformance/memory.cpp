@@ -1,9 +1,9 @@
 // How to reach the engine `memory`: clients that share a store.
 
-#include <holdfast/memory.hpp>
-
 #include "conformance/engine.hpp"
 #include "conformance/faulty_line.hpp"
+
+#include <holdfast/memory.hpp>
 
 namespace holdfast::conformance {
 namespace {

@@ -1,4 +1,5 @@
-// One holder at a time, for threads of one client and for several clients; asking, waiting, giving up.
+// One holder at a time, for threads of one client and for several clients; asking, waiting, giving
+// up.
 
 #include "conformance/engine.hpp"
 #include "conformance/events.hpp"
@@ -9,11 +10,10 @@
 #include <atomic>
 #include <csignal>
 #include <optional>
+#include <pthread.h>
 #include <random>
 #include <thread>
 #include <vector>
-
-#include <pthread.h>
 
 namespace holdfast::conformance {
 namespace {
@@ -210,7 +210,8 @@ TEST_P(mutex_conformance, several_threads_of_several_clients_exclude_each_other)
 
 // A waiter is interrupted again and again by a signal whose handler does nothing.
 TEST_P(mutex_conformance, signals_do_not_disturb_a_wait) {
-    struct sigaction ignore{}, before{};
+    struct sigaction ignore {
+    }, before{};
     ignore.sa_handler = [](int) {};
     ASSERT_EQ(::sigaction(SIGUSR1, &ignore, &before), 0); // without SA_RESTART
     const auto log = std::make_shared<chronicle>();
@@ -250,10 +251,17 @@ TEST_P(mutex_conformance, a_storm_of_all_ways_of_asking_leaves_nothing_behind) {
                     const acquire_options options{.ttl = chance() % 2 == 0 ? 10s : 20s};
                     std::optional<lease> got;
                     switch (chance() % 4) {
-                    case 0: got = door.try_acquire(options); break;
-                    case 1: got = door.try_acquire_for(1ms, options); break;
-                    case 2: got = door.try_acquire_for(20ms, options); break;
-                    default: got = door.acquire(options);
+                    case 0:
+                        got = door.try_acquire(options);
+                        break;
+                    case 1:
+                        got = door.try_acquire_for(1ms, options);
+                        break;
+                    case 2:
+                        got = door.try_acquire_for(20ms, options);
+                        break;
+                    default:
+                        got = door.acquire(options);
                     }
                     if (!got)
                         continue;

@@ -46,7 +46,8 @@ TEST_P(process_conformance, eight_processes_count_exactly) {
     {
         std::vector<child> workers;
         for (int i = 0; i < 8; ++i)
-            workers.emplace_back("count_up", std::vector{here().url(), path, log, std::string{"100"}});
+            workers.emplace_back("count_up",
+                                 std::vector{here().url(), path, log, std::string{"100"}});
         for (auto& worker : workers)
             EXPECT_EQ(worker.wait(), 0);
     }

@@ -1,5 +1,4 @@
 #include "conformance/puppet.hpp"
-
 #include "conformance/events.hpp"
 
 #include <holdfast/mutex.hpp>
@@ -9,7 +8,6 @@
 #include <iostream>
 #include <sstream>
 #include <stdexcept>
-
 #include <unistd.h>
 
 namespace holdfast::conformance {
@@ -18,8 +16,8 @@ namespace {
 [[nodiscard]] std::string to_line(const wanting& w) {
     const auto& o = w.options;
     std::ostringstream line;
-    line << "acquire " << static_cast<int>(w.mode) << ' ' << w.permits << ' ' << o.wait.count() << ' '
-         << o.ttl.count() << ' ' << static_cast<int>(o.order) << ' ' << o.renew << ' '
+    line << "acquire " << static_cast<int>(w.mode) << ' ' << w.permits << ' ' << o.wait.count()
+         << ' ' << o.ttl.count() << ' ' << static_cast<int>(o.order) << ' ' << o.renew << ' '
          << o.lock_delay.count() << ' ' << o.max_hold.count() << ' ' << o.stop_margin.count() << ' '
          << static_cast<int>(o.on_deadline) << ' ' << w.name;
     return line.str();
@@ -29,8 +27,8 @@ namespace {
     wanting w;
     int mode = 0, order = 0, at_deadline = 0;
     duration::rep wait = 0, ttl = 0, lock_delay = 0, max_hold = 0, stop_margin = 0;
-    line >> mode >> w.permits >> wait >> ttl >> order >> w.options.renew >> lock_delay >> max_hold >>
-        stop_margin >> at_deadline >> std::ws;
+    line >> mode >> w.permits >> wait >> ttl >> order >> w.options.renew >> lock_delay >>
+        max_hold >> stop_margin >> at_deadline >> std::ws;
     std::getline(line, w.name);
     w.mode = static_cast<holdfast::mode>(mode);
     w.options.wait = duration{wait};
@@ -131,9 +129,12 @@ struct tells_when_it_waits : observer {
 [[nodiscard]] std::optional<lease> acquire(const client& on, const wanting& w) {
     const auto wait = w.options.wait;
     switch (w.mode) {
-    case mode::exclusive: return mutex{on, w.name}.try_acquire_for(wait, w.options);
-    case mode::shared: return shared_mutex{on, w.name}.try_acquire_shared_for(wait, w.options);
-    case mode::permit: return semaphore{on, w.name, w.permits}.try_acquire_for(wait, w.options);
+    case mode::exclusive:
+        return mutex{on, w.name}.try_acquire_for(wait, w.options);
+    case mode::shared:
+        return shared_mutex{on, w.name}.try_acquire_shared_for(wait, w.options);
+    case mode::permit:
+        return semaphore{on, w.name, w.permits}.try_acquire_for(wait, w.options);
     }
     return {};
 }
@@ -166,8 +167,9 @@ void watch(const lease& held) {
 }
 
 HOLDFAST_WORKER(dance) {
-    const auto on = open(arguments.at(0),
-                         {.observer = std::make_shared<tells_when_it_waits>(), .purpose = "puppet"});
+    const auto on =
+        open(arguments.at(0),
+             {.observer = std::make_shared<tells_when_it_waits>(), .purpose = "puppet"});
     lease held;
     tell_parent("open");
     std::string text;

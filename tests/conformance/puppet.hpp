@@ -5,8 +5,8 @@
 //   acquire …      ─▶ [waiting …] granted FENCE | contended | failed VALUE CATEGORY
 //   release        ─▶ released | lost | unknown
 //   held           ─▶ yes | no
-//   watch          ─▶ watching, and once it is no longer held: ended INSTANT, the last at which it was
-//   leave, vanish     ends with and without its destructors
+//   watch          ─▶ watching, and once it is no longer held: ended INSTANT, the last at which it
+//   was leave, vanish     ends with and without its destructors
 
 #include "conformance/child.hpp"
 #include "conformance/engine.hpp"
@@ -49,7 +49,7 @@ public:
     void watches();                       ///< begins to ask itself without pause
     [[nodiscard]] instant held_at_last(); ///< and has found that it is no longer held
 
-    [[nodiscard]] int leaves();  ///< ends properly; its exit status
+    [[nodiscard]] int leaves();   ///< ends properly; its exit status
     [[nodiscard]] int vanishes(); ///< _exit
 
     void kill() { process_.kill(); }

@@ -18,7 +18,8 @@ HOLDFAST_SUITE(rest_conformance, pushed_wakes);
 // How often the threads of a process have gone to sleep so far.
 [[nodiscard]] long times_asleep(pid_t pid) {
     long times = 0;
-    for (const auto& task : std::filesystem::directory_iterator{"/proc/" + std::to_string(pid) + "/task"}) {
+    for (const auto& task :
+         std::filesystem::directory_iterator{"/proc/" + std::to_string(pid) + "/task"}) {
         std::ifstream status{task.path() / "status"};
         for (std::string word; status >> word;)
             if (long n = 0; word == "voluntary_ctxt_switches:" && status >> n)

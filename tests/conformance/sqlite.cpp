@@ -1,9 +1,9 @@
 // How to reach the engine `sqlite`: a file in a folder of its own.
 
-#include <holdfast/sqlite.hpp>
-
 #include "conformance/engine.hpp"
 #include "conformance/scratch.hpp"
+
+#include <holdfast/sqlite.hpp>
 
 #include <sqlite3.h>
 
@@ -46,6 +46,7 @@ private:
                  .fences = fence_grade::hybrid,
                  .wake = wake_by::grant},
     .can_fail = true,
+    .embedded = true,
     .make_place = []() -> std::unique_ptr<place> { return std::make_unique<sqlite_place>(); },
 });
 

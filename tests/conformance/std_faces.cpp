@@ -25,7 +25,8 @@ using system_time = std::chrono::system_clock::time_point;
 template <class M>
 concept basic_lockable = requires(M m) {
     { m.lock() } -> std::same_as<void>;
-    { m.unlock() } noexcept -> std::same_as<void>;
+    { m.unlock() }
+    noexcept->std::same_as<void>;
 };
 
 template <class M>
@@ -46,7 +47,8 @@ template <class M>
 concept shared_timed_lockable = timed_lockable<M> && requires(M m, steady_time steady) {
     { m.lock_shared() } -> std::same_as<void>;
     { m.try_lock_shared() } -> std::same_as<bool>;
-    { m.unlock_shared() } noexcept -> std::same_as<void>;
+    { m.unlock_shared() }
+    noexcept->std::same_as<void>;
     { m.try_lock_shared_for(1ms) } -> std::same_as<bool>;
     { m.try_lock_shared_until(steady) } -> std::same_as<bool>;
 };
@@ -60,7 +62,8 @@ static_assert(std::is_nothrow_move_constructible_v<lease> && !std::is_copy_const
 static_assert(std::is_nothrow_move_assignable_v<lease> && !std::is_copy_assignable_v<lease>);
 static_assert(std::is_nothrow_default_constructible_v<lease>);
 static_assert(std::is_move_constructible_v<mutex> && std::is_move_constructible_v<recursive_mutex>);
-static_assert(std::is_move_constructible_v<shared_mutex> && std::is_move_constructible_v<semaphore>);
+static_assert(std::is_move_constructible_v<shared_mutex> &&
+              std::is_move_constructible_v<semaphore>);
 static_assert(std::copyable<client>);
 static_assert(std::derived_from<error, std::system_error>);
 static_assert(std::three_way_comparable<fence>);
@@ -120,7 +123,8 @@ TEST_P(std_conformance, unlocking_what_was_lost_takes_nothing_from_the_next_thre
     ASSERT_TRUE(locked.awaited());
     EXPECT_FALSE(orders.held_lease().held()) << "each thread sees its own";
     orders.unlock();
-    EXPECT_FALSE((mutex{other, "orders/42"}.try_acquire())) << "the second thread is still in there";
+    EXPECT_FALSE((mutex{other, "orders/42"}.try_acquire()))
+        << "the second thread is still in there";
     may_unlock.happen();
     EXPECT_TRUE(outcome(next));
     EXPECT_TRUE((mutex{other, "orders/42"}.try_acquire_for(patience)));
@@ -206,7 +210,8 @@ TEST_P(std_conformance, std_lock_takes_several_and_std_try_lock_says_which_it_mi
     const auto client = open();
     mutex first{client, "first"}, second{client, "second"}, third{client, "third"};
     std::lock(first, second, third);
-    EXPECT_TRUE(first.held_lease().held() && second.held_lease().held() && third.held_lease().held());
+    EXPECT_TRUE(first.held_lease().held() && second.held_lease().held() &&
+                third.held_lease().held());
     second.unlock();
     first.unlock();
     third.unlock();

@@ -42,7 +42,8 @@ TEST_P(unknown_conformance, a_try_without_an_answer_fails_and_is_taken_back) {
     cut_off c{here()};
     mutex ours{c.ours, "orders/42"};
     c.line->set(fault::deaf);
-    EXPECT_EQ(error_of([&] { (void)ours.try_acquire({.ttl = long_ttl}); }), code(errc::outcome_unknown));
+    EXPECT_EQ(error_of([&] { (void)ours.try_acquire({.ttl = long_ttl}); }),
+              code(errc::outcome_unknown));
     c.line->set(fault::none);
     EXPECT_TRUE((mutex{c.theirs, "orders/42"}.try_acquire_for(patience)));
 }

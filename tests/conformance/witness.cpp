@@ -1,9 +1,8 @@
 #include "conformance/witness.hpp"
 
 #include <algorithm>
-#include <stdexcept>
-
 #include <fcntl.h>
+#include <stdexcept>
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -6,7 +6,8 @@
 //                                                              one clock for all processes
 //
 // Checked afterwards, sorted by `entered`: nobody entered before the one before was last seen
-// holding, and the fences grow. A holder that was killed has no `left`; what it did until then counts.
+// holding, and the fences grow. A holder that was killed has no `left`; what it did until then
+// counts.
 
 #include <holdfast/clock.hpp>
 #include <holdfast/lease.hpp>
@@ -39,9 +40,9 @@ public:
     void testify(const lease&, int questions);
 
     struct verdict {
-        std::size_t holds = 0;     ///< how many there were
-        std::size_t cut_short = 0; ///< by the death of the holder
-        std::size_t overlaps = 0;  ///< two at once
+        std::size_t holds = 0;       ///< how many there were
+        std::size_t cut_short = 0;   ///< by the death of the holder
+        std::size_t overlaps = 0;    ///< two at once
         std::size_t regressions = 0; ///< a fence that is not larger than the one before
     };
     [[nodiscard]] verdict judge() const;

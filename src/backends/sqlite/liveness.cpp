@@ -46,7 +46,9 @@ constexpr int lowest_inherited = 200; // out of the way of what shells and progr
     return fifo;
 }
 
-/// The end that tells that we live. Only if children are to keep our locks, they inherit it.
+/// The end that tells that we live. Only if children are to keep our locks, they inherit it. (Else
+/// a fork closes it; should there be no room to note that, a child keeps it until its exec or exit,
+/// which only delays the news of our death.)
 [[nodiscard]] descriptor kept_by(descriptor fifo, children which) {
     if (which == children::let_go) {
         detail::close_in_child(fifo.get());

@@ -374,7 +374,8 @@ TEST(holding, that_ends_at_max_hold_is_left_to_expire_where_a_lock_delay_counts)
     EXPECT_EQ(s.count<do_release>() + s.count<do_renew>(), 0U) << "a release would free it at once";
 }
 
-TEST(holding, together_with_a_reader_who_was_lost_ends_without_a_release_where_a_lock_delay_counts) {
+TEST(holding,
+     together_with_a_reader_who_was_lost_ends_without_a_release_where_a_lock_delay_counts) {
     stage s;
     s.asks("x", {.lock_delay = 5s, .max_hold = 2s}, mode::shared);
     s.grants(1);

@@ -213,7 +213,7 @@ private:
     std::vector<action> requests_;
     std::uint64_t bonds_ = 0;
     duration ttl_{}; // of the last claim; what renewals are granted for
-    core core_; // before the callers go, they are unlinked
+    core core_;      // before the callers go, they are unlinked
 };
 
 } // namespace holdfast::detail

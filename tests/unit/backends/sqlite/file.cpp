@@ -52,6 +52,29 @@ protected:
     return found.st_mode & 07777;
 }
 
+/// A file system of its own over a directory, while it lives; false if we may not.
+class small_disk {
+public:
+    small_disk(const std::string& where, const char* size)
+        : where_{where}, size_{size}, mounted_{::mount("none", where.c_str(), "tmpfs", 0, size) ==
+                                               0} {}
+    small_disk(const small_disk&) = delete;
+    small_disk& operator=(const small_disk&) = delete;
+    ~small_disk() {
+        if (mounted_)
+            ::umount2(where_.c_str(), MNT_DETACH);
+    }
+    [[nodiscard]] explicit operator bool() const { return mounted_; }
+    [[nodiscard]] bool make_read_only() const {
+        return ::mount("none", where_.c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, size_) == 0;
+    }
+
+private:
+    std::string where_;
+    const char* size_;
+    bool mounted_;
+};
+
 /// Runs something as another user, in a child.
 int as_user(uid_t user, const std::function<int()>& body) {
     process child{[&](const auto&) {
@@ -157,13 +180,12 @@ TEST_F(sqlite_file, what_cannot_be_written_is_refused) {
 }
 
 TEST_F(sqlite_file, a_read_only_file_system_is_refused) {
-    if (!is_root() || ::mount("none", directory.path().c_str(), "tmpfs", 0, "size=1m") != 0)
+    const small_disk disk{directory.path(), "size=1m"};
+    if (!disk)
         GTEST_SKIP() << "cannot mount";
     use();
-    ASSERT_EQ(::mount("none", directory.path().c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, "size=1m"),
-              0);
+    ASSERT_TRUE(disk.make_read_only());
     const auto old_file = refusal_of(file), new_file = refusal_of(directory.file("new.db"));
-    ::umount2(directory.path().c_str(), MNT_DETACH);
     EXPECT_NE(old_file.find("Read-only"), std::string::npos) << old_file;
     EXPECT_NE(new_file.find("Read-only"), std::string::npos) << new_file;
 }
@@ -315,40 +337,38 @@ TEST_F(sqlite_file, links_to_one_file_are_one_file) {
 // ----------------------------------------------------------------------------------- disk, users
 
 TEST_F(sqlite_file, a_full_disk_is_a_failure_that_passes) {
-    if (!is_root() || ::mount("none", directory.path().c_str(), "tmpfs", 0, "size=512k") != 0)
+    const small_disk disk{directory.path(), "size=512k"};
+    if (!disk)
         GTEST_SKIP() << "cannot mount";
+    peer p{file, here};
+    const auto mine = claim_for({});
+    const auto held = p.take(mine);
     {
-        peer p{file, here};
-        const auto mine = claim_for({});
-        const auto held = p.take(mine);
-        {
-            std::ofstream filler{directory.file("filler"), std::ios::binary};
-            const std::string block(4096, 'x');
-            while (filler.write(block.data(), 4096).flush()) {
-            }
+        std::ofstream filler{directory.file("filler"), std::ios::binary};
+        const std::string block(4096, 'x');
+        while (filler.write(block.data(), 4096).flush()) {
         }
-        for (int i = 0; i < 3000; ++i)
-            ASSERT_EQ(p.renew(held.terms.bond), renewed::yes)
-                << "what is held can be renewed all the same";
-        std::optional<failure> failed; // there is a little room left
-        for (int i = 0; i < 1000 && !failed; ++i) {
-            const auto answer =
-                p.attempt(claim_for({.name = std::string(900, 'x') + std::to_string(i)}));
-            if (const auto* f = std::get_if<failure>(&answer))
-                failed = *f;
-        }
-        ASSERT_TRUE(failed);
-        EXPECT_EQ(failed->code, errc::backend_unavailable);
-        EXPECT_EQ(failed->applied, applied::no);
-        EXPECT_NE(refusal_of(directory.file("another.db")), "");
-        EXPECT_NE(p.fails(claim_for({.name = std::string(1000, 'y')})).detail, "");
-
-        fs::remove(directory.file("filler"));
-        EXPECT_EQ(p.renew(held.terms.bond), renewed::yes);
-        EXPECT_EQ(p.release(mine, held), release_result::released);
-        static_cast<void>(p.take(claim_for({})));
     }
-    ::umount2(directory.path().c_str(), MNT_DETACH);
+    for (int i = 0; i < 3000; ++i)
+        ASSERT_EQ(p.renew(held.terms.bond), renewed::yes)
+            << "what is held can be renewed all the same";
+    std::optional<failure> failed; // there is a little room left
+    for (int i = 0; i < 1000 && !failed; ++i) {
+        const auto answer =
+            p.attempt(claim_for({.name = std::string(900, 'x') + std::to_string(i)}));
+        if (const auto* f = std::get_if<failure>(&answer))
+            failed = *f;
+    }
+    ASSERT_TRUE(failed);
+    EXPECT_EQ(failed->code, errc::backend_unavailable);
+    EXPECT_EQ(failed->applied, applied::no);
+    EXPECT_NE(refusal_of(directory.file("another.db")), "");
+    EXPECT_NE(p.fails(claim_for({.name = std::string(1000, 'y')})).detail, "");
+
+    fs::remove(directory.file("filler"));
+    EXPECT_EQ(p.renew(held.terms.bond), renewed::yes);
+    EXPECT_EQ(p.release(mine, held), release_result::released);
+    static_cast<void>(p.take(claim_for({})));
 }
 
 TEST_F(sqlite_file, a_limit_on_file_sizes_is_a_failure_that_passes) {

@@ -1,0 +1,320 @@
+// The part of the core that talks to the engine: attempts, answers, pauses, withdrawals. The
+// picture of one such conversation is in waiting/talk.hpp.
+
+#include "client/core.hpp"
+#include "lease/validity.hpp"
+#include "runtime/assert.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::detail {
+namespace {
+
+[[nodiscard]] bool is_final(const failure& f) {
+    return f.applied == applied::no && f.code != condition::try_again;
+}
+
+} // namespace
+
+// Makes the talks fit the wishes. Always the last thing done to a turnstile: it may be gone after.
+void core::settle(turnstile& t, instant now, actions& out) {
+    for (auto it = t.talks.begin(); it != t.talks.end();) {
+        auto& k = *it++;
+        if (!k.leaving() && !wanted_by_somebody(k))
+            leave(k, now, out);
+    }
+    while (t.talks_going() < t.talks_wanted())
+        begin_talk(t, now, out);
+    if (!t.idle())
+        return;
+    const auto found = names_.find(*t.name);
+    HOLDFAST_ASSERT(found != names_.end(), "a turnstile is found under its name");
+    std::erase_if(found->second, [&](const auto& queue) { return queue.get() == &t; });
+    if (found->second.empty())
+        names_.erase(found);
+}
+
+bool core::wanted_by_somebody(const talk& k) noexcept {
+    return k.at.fair() ? k.for_wish != nullptr : k.at.talks_wanted() > 0;
+}
+
+void core::begin_talk(turnstile& t, instant now, actions& out) {
+    auto what = std::make_shared<claim>();
+    what->name = *t.name;
+    what->kind = t.like.kind;
+    what->mode = t.like.mode;
+    what->permits = t.like.permits;
+    what->ttl = t.like.ttl;
+    what->lock_delay = t.like.lock_delay;
+    what->renewal = t.like.renew ? renewal::automatic : renewal::none;
+    what->nonce = draw_nonce(chance_);
+    what->within = t.like.within;
+    what->by = settings_.by;
+
+    talk& k = t.talks.emplace_back(t, std::move(what));
+    k.self = std::prev(t.talks.end());
+    k.queued.of = &k;
+    if (t.fair()) {
+        const auto lonely = std::find_if(
+            t.wishes.begin(), t.wishes.end(), [](const wish& w) { return w.own == nullptr; });
+        HOLDFAST_ASSERT(lonely != t.wishes.end(), "a fair talk is somebody's");
+        k.for_wish = &*lonely;
+        lonely->own = &k;
+    }
+    talks_.emplace(k.what->nonce, &k);
+    attempt(k, now, out);
+}
+
+void core::attempt(talk& k, instant now, actions& out) {
+    HOLDFAST_ASSERT(!k.on_its_way && !k.leaving(), "one request at a time, and only while wanted");
+    const auto& wishes = k.at.wishes;
+    const auto first = [&]() -> const wish& { return k.for_wish ? *k.for_wish : wishes.front(); };
+    k.joined = (k.for_wish ? !k.for_wish->asks_once()
+                           : std::any_of(wishes.begin(),
+                                         wishes.end(),
+                                         [](const wish& w) { return !w.asks_once(); }))
+                   ? joining::queue
+                   : joining::none;
+    auto limit = request_limit(k.what->ttl);
+    if (first().give_up != never)
+        limit = std::clamp<duration>(first().give_up - now, std::chrono::milliseconds{10}, limit);
+
+    k.now = talk::state::attempting;
+    k.on_its_way = true;
+    k.woken = false;
+    k.last_attempt = now;
+    k.answer_by = later(now, limit);
+    const auto number = next_ticket();
+    asked_.emplace(number, &k);
+    agenda_.remove(k);
+    out.emplace_back(do_attempt{{number, now, k.answer_by}, k.what, k.joined});
+}
+
+void core::attempted(ticket number, const attempt_answer& answer, instant now, actions& out) {
+    const auto found = asked_.find(number);
+    if (found == asked_.end())
+        return;
+    talk& k = *found->second;
+    asked_.erase(found);
+    k.on_its_way = false;
+    // Served by a push while this was on its way: the grant in use speaks for itself, but what has
+    // been released since may just have been granted anew.
+    k.served = k.served && grants_.contains(k.what->nonce);
+    if (const auto* yes = std::get_if<grant>(&answer))
+        got(k, *yes, now, out);
+    else if (const auto* no = std::get_if<contended>(&answer))
+        refused(k, *no, now, out);
+    else
+        failed(k, std::get<failure>(answer), now, out);
+}
+
+void core::granted(const nonce& whose, const grant& given, instant now, actions& out) {
+    const auto found = talks_.find(whose);
+    if (found == talks_.end() || found->second->leaving())
+        return; // it is being withdrawn, which takes the grant back too
+    if (keeper_.may_be_believed(given.terms, now))
+        got(*found->second, given, now, out);
+    else
+        woken(whose, now, out); // old news, of a session that is over: ask what is true now
+}
+
+void core::got(talk& k, const grant& given, instant now, actions& out) {
+    auto& t = k.at;
+    if (k.leaving()) {
+        k.may_be_applied = true; // ours, but nobody wants it
+        leave(k, now, out);
+        settle(t, now, out);
+        return;
+    }
+    engine_grant& g = t.grants.emplace_back(t, k.what, given, now);
+    g.self = std::prev(t.grants.end());
+    auto terms = given.terms;
+    if (has(defect::deadline_from_reply))
+        terms.anchor = now;
+    grants_.emplace(k.what->nonce, &g);
+
+    // An explicit lease ends by itself; the session on which it and others live does not.
+    const auto how =
+        settings_.able.ttl == ttl_scope::session ? renewal::automatic : k.what->renewal;
+    const bool believed = keeper_.adopt(terms, how, g, now) != nullptr;
+    keeper_.leave(k.queued); // after the grant is on it: they may share a bond
+    if (!believed) {
+        // The answer took so long that the lease has ended, or its bond was lost on the way.
+        part(g, nullptr, now, out);
+        k.may_be_applied = false;
+        begin_again(k, now);
+        settle(t, now, out);
+        return;
+    }
+    wish* const whose = k.for_wish;
+    k.served = true;
+    leave(k, now, out);
+    serve(g, whose, now, out);
+    settle(t, now, out);
+}
+
+// The same talk under a new nonce, after a pause: the old one has been given back.
+void core::begin_again(talk& k, instant now) {
+    auto what = std::make_shared<claim>(*k.what);
+    what->nonce = draw_nonce(chance_);
+    talks_.erase(k.what->nonce);
+    k.what = std::move(what);
+    talks_.emplace(k.what->nonce, &k);
+    k.now = talk::state::pausing;
+    agenda_.put(k, later(now, k.pause.next(chance_)));
+}
+
+void core::refused(talk& k, const contended& no, instant now, actions& out) {
+    auto& t = k.at;
+    k.pause.reset();
+    k.last_failure = {};
+    k.may_be_applied = k.joined == joining::queue;
+    if (k.leaving()) {
+        leave(k, now, out);
+        settle(t, now, out);
+        return;
+    }
+    k.now = talk::state::waiting;
+    bool place_kept = true;
+    if (no.keeps_place)
+        place_kept = keeper_.adopt(*no.keeps_place, renewal::automatic, k.queued, now) != nullptr;
+    else
+        keeper_.leave(k.queued);
+    note(out, event::kind::waiting, t.name, {}, no.holder ? no.holder->purpose : std::string{});
+    answer_those_who_ask_once(k, {}, {}, out);
+
+    if (!wanted_by_somebody(k)) {
+        settle(t, now, out);
+        return;
+    }
+    if (k.woken || k.joined == joining::none) {
+        attempt(k, now, out); // for those who are ready to wait, or because of a hint on the way
+    } else {
+        // Push is a hint, asking again is the guarantee: at least twice in a ttl.
+        const auto poll =
+            place_kept ? polling_gap(no.retry_after, k.what->ttl) : k.pause.next(chance_);
+        agenda_.put(k, has(defect::only_push_wakes) ? never : later(now, poll));
+    }
+}
+
+void core::failed(talk& k, const failure& f, instant now, actions& out) {
+    auto& t = k.at;
+    k.may_be_applied = k.may_be_applied || f.applied == applied::maybe;
+    k.last_failure = f;
+    if (f.applied == applied::maybe)
+        note(out, event::kind::unknown, t.name, {}, f.detail);
+    if (k.leaving()) {
+        leave(k, now, out);
+        settle(t, now, out);
+        return;
+    }
+    if (is_final(f)) {
+        if (k.for_wish != nullptr)
+            answer(*k.for_wish, f.code, f.detail, out);
+        else
+            while (!t.wishes.empty())
+                answer(t.wishes.front(), f.code, f.detail, out);
+        settle(t, now, out);
+        return;
+    }
+    answer_those_who_ask_once(k, reason_of(f), f.detail, out);
+    if (wanted_by_somebody(k)) {
+        k.now = talk::state::pausing;
+        if (has(defect::fresh_nonce_on_retry))
+            begin_again(k, now);
+        else
+            agenda_.put(k, later(now, k.pause.next(chance_)));
+        return;
+    }
+    settle(t, now, out);
+}
+
+void core::answer_those_who_ask_once(talk& k,
+                                     error_code why,
+                                     const std::string& detail,
+                                     actions& out) {
+    if (k.at.fair()) {
+        if (k.for_wish != nullptr && k.for_wish->asks_once())
+            answer(*k.for_wish, why, detail, out);
+        return;
+    }
+    for (auto it = k.at.wishes.begin(); it != k.at.wishes.end();) {
+        auto& w = *it++;
+        if (w.asks_once())
+            answer(w, why, detail, out);
+    }
+}
+
+// Nobody wants this talk any more (or its grant is in use): end it, taking back what may be there.
+void core::leave(talk& k, instant now, actions& out) {
+    k.unwanted = true;
+    if (k.for_wish != nullptr && !k.served) {
+        k.for_wish->own = nullptr;
+        k.for_wish = nullptr;
+    }
+    keeper_.leave(k.queued);
+    agenda_.remove(k);
+    if (k.on_its_way)
+        return; // its answer will bring us back here
+    if (k.may_be_applied && !k.served)
+        withdraw(k, now, out);
+    else
+        end_talk(k);
+}
+
+void core::withdraw(talk& k, instant now, actions& out) {
+    k.now = talk::state::withdrawing;
+    k.on_its_way = true;
+    const auto number = next_ticket();
+    asked_.emplace(number, &k);
+    note(out, event::kind::withdrawn, k.at.name);
+    out.emplace_back(do_withdraw{{number, now, later(now, request_limit(k.what->ttl))}, k.what});
+}
+
+void core::withdrawn(ticket number, applied certainty, instant now, actions& out) {
+    const auto found = asked_.find(number);
+    if (found == asked_.end())
+        return;
+    talk& k = *found->second;
+    asked_.erase(found);
+    k.on_its_way = false;
+    auto& t = k.at;
+    if (certainty == applied::no || now >= gone_at(k.last_attempt, *k.what)) {
+        end_talk(k);
+        settle(t, now, out);
+        return;
+    }
+    agenda_.put(k, later(now, k.pause.next(chance_)));
+}
+
+// After this the engine has ended by itself what was last asked or renewed at `sent`. What lives on
+// a session ends with it only, and that may be kept alive by others: there we ask until we are
+// told.
+instant core::gone_at(instant sent, const claim& what, duration granted) const noexcept {
+    if (settings_.able.ttl == ttl_scope::session)
+        return never;
+    return gone_by_itself(sent, std::max(what.ttl, granted), what.lock_delay);
+}
+
+void core::end_talk(talk& k) {
+    agenda_.remove(k);
+    keeper_.leave(k.queued);
+    if (k.for_wish != nullptr)
+        k.for_wish->own = nullptr;
+    talks_.erase(k.what->nonce);
+    k.at.talks.erase(k.self);
+}
+
+void core::woken(const nonce& whose, instant now, actions& out) {
+    const auto found = talks_.find(whose);
+    if (found == talks_.end() || found->second->leaving())
+        return;
+    talk& k = *found->second;
+    if (k.on_its_way)
+        k.woken = true;
+    else
+        attempt(k, now, out);
+}
+
+} // namespace holdfast::detail
