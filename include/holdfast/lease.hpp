@@ -14,6 +14,7 @@ namespace holdfast {
 
 namespace detail {
 struct hold;
+class client_state;
 } // namespace detail
 
 /// Proof that we hold a name, and until when we may believe it.
@@ -57,9 +58,11 @@ public:
 
 private:
     friend struct detail::hold;
-    explicit lease(std::shared_ptr<detail::hold> hold) noexcept : hold_{std::move(hold)} {}
+    lease(std::shared_ptr<detail::hold> hold, std::shared_ptr<detail::client_state> home) noexcept
+        : home_{std::move(home)}, hold_{std::move(hold)} {}
     void drop() noexcept;
 
+    std::shared_ptr<detail::client_state> home_; // the client lives as long as its leases
     std::shared_ptr<detail::hold> hold_;
 };
 

@@ -16,19 +16,25 @@ namespace {
 
 namespace asio = boost::asio;
 
-/// A user's handler until it is called. Its executor has work until then.
+/// A user's handler until it is called. Its executor has work until then, and the client lives: the
+/// last word of a client is not spoken on one of its own threads, which it would have to wait for.
 template <class Signature> class completion;
 template <class T> class completion<void(error_code, T)> {
 public:
     completion(std::shared_ptr<client_state> state, handler_of<void(error_code, T)> handler)
         : state_{std::move(state)}, handler_{std::move(handler)} {}
 
+    [[nodiscard]] const std::shared_ptr<client_state>& state() const noexcept { return state_; }
     [[nodiscard]] auto slot() { return asio::get_associated_cancellation_slot(handler_.call); }
 
     /// On the handler's executor, and never before the initiating call has returned.
     void call(error_code ec, T value) {
         auto where = std::move(handler_.where);
-        auto task = [handler = std::move(handler_.call), ec, v = std::move(value)]() mutable {
+        auto& callbacks = state_->callbacks();
+        auto task = [keep = std::move(state_),
+                     handler = std::move(handler_.call),
+                     ec,
+                     v = std::move(value)]() mutable {
             // The slot belongs to the handler's executor: only here may it be touched.
             if (auto s = asio::get_associated_cancellation_slot(handler); s.is_connected())
                 s.clear();
@@ -38,7 +44,7 @@ public:
             return asio::post(where, std::move(task));
         // std::function wants a copyable task; a handler is move-only.
         auto shared = std::make_shared<decltype(task)>(std::move(task));
-        state_->callbacks().post([shared] { (*shared)(); });
+        callbacks.post([shared] { (*shared)(); });
     }
 
 private:
@@ -52,28 +58,31 @@ class async_acquire final : public acquirer,
                             public std::enable_shared_from_this<async_acquire<Answer>> {
 public:
     async_acquire(std::shared_ptr<client_state> state, handler_of<void(error_code, Answer)> handler)
-        : state_{std::move(state)}, done_{state_, std::move(handler)} {}
+        : done_{std::move(state), std::move(handler)} {}
 
     void start(request wanted) {
         what = std::move(wanted);
         self_ = this->shared_from_this();
         if (auto slot = done_.slot(); slot.is_connected())
-            slot.assign([weak = this->weak_from_this()](asio::cancellation_type how) {
+            // Until the slot is cleared the client lives: in the operation, then in its last task.
+            slot.assign([weak = this->weak_from_this(),
+                         state = done_.state().get()](asio::cancellation_type how) {
                 if (const auto op = weak.lock(); op && how != asio::cancellation_type::none)
-                    op->state_->cancel(*op, asio::error::operation_aborted);
+                    state->cancel(*op, asio::error::operation_aborted);
             });
         if (const char* wrong = what_is_wrong_with(what.options))
             return told(errc::bad_option, wrong, nullptr);
-        if (state_->forked())
+        const auto state = done_.state();
+        if (state->forked())
             return told(errc::unsupported, {}, nullptr);
-        state_->start_acquire(*this, patience::none);
+        state->start_acquire(*this, patience::none);
     }
 
     void told(error_code ec, std::string, std::shared_ptr<hold> granted) override {
         const auto alive = std::move(self_);
         Answer answer{};
         if (granted)
-            answer = hold::make_lease(std::move(granted));
+            answer = hold::make_lease(std::move(granted), done_.state());
         else if constexpr (std::is_same_v<Answer, lease>)
             ec = ec ? ec : make_error_code(errc::timed_out); // asked once, and contended
         else if (ec == errc::timed_out)
@@ -84,7 +93,6 @@ public:
     }
 
 private:
-    std::shared_ptr<client_state> state_;
     completion<void(error_code, Answer)> done_;
     std::shared_ptr<async_acquire> self_;
 };
@@ -127,10 +135,9 @@ void begin_acquire(const client& on, request wanted, handler_of<try_acquire_sign
 }
 
 void begin_release(lease what, handler_of<release_signature> handler) {
-    const auto h = hold::take(what);
+    const auto [h, state] = hold::take(what);
     if (!h)
         throw_error(errc::not_held);
-    const auto state = std::static_pointer_cast<client_state>(h->home);
     auto op = std::make_unique<async_release>(state, std::move(handler));
     if (state->forked())
         return op.release()->told(release_result::lost);

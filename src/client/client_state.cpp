@@ -50,7 +50,6 @@ std::shared_ptr<client_state> client_state::make(std::unique_ptr<backend> engine
     };
     std::shared_ptr<client_state> made{new client_state{std::move(engine), std::move(options)},
                                        end};
-    made->self_ = made;
     made->begin();
     return made;
 }
@@ -173,8 +172,6 @@ void client_state::perform_one(action& one, patience how) {
             },
             [&](do_forget& a) { backend_->forget(a.bond); },
             [&](tell_wish& a) {
-                if (a.granted && !a.granted->home)
-                    a.granted->home = self_.lock();
                 static_cast<acquirer*>(a.to)->told(
                     a.error, std::move(a.detail), std::move(a.granted));
             },

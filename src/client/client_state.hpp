@@ -118,7 +118,6 @@ private:
     template <class T> void answer_operator(operators_wish<T>&, ticket, result<T>);
 
     const std::uint64_t generation_;
-    std::weak_ptr<client_state> self_;
     std::unique_ptr<backend> backend_;
     const std::shared_ptr<holdfast::observer> observer_;
     kernel_random chance_;
@@ -143,9 +142,6 @@ private:
 struct access {
     [[nodiscard]] static const std::shared_ptr<client_state>& of(const client& c) noexcept {
         return c.state_;
-    }
-    [[nodiscard]] static client_state& home(const hold& h) noexcept {
-        return *static_cast<client_state*>(h.home.get());
     }
 };
 

@@ -26,6 +26,7 @@
 #include <mutex>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace holdfast::detail {
@@ -47,7 +48,6 @@ struct hold {
     std::atomic<std::int64_t> until{never.time_since_epoch().count()}; // max_hold; else never
     std::atomic<ending> ended{ending::open};
     std::uint64_t generation = 0; // of the process that acquired it: a forked child holds nothing
-    std::shared_ptr<void> home;   // keeps the client alive; the machine itself never looks at it
 
     // Guarded by the client's mutex.
     engine_grant* from = nullptr; // null once it has ended
@@ -85,12 +85,12 @@ struct hold {
     [[nodiscard]] bool call_when_lost(const std::function<void()>&);
 
     /// The lease that owns a hold. (The constructor is private to keep leases unforgeable.)
-    [[nodiscard]] static lease make_lease(std::shared_ptr<hold> h) { return lease{std::move(h)}; }
-    [[nodiscard]] static std::shared_ptr<hold> take(lease& l) noexcept {
-        return std::move(l.hold_);
+    [[nodiscard]] static lease make_lease(std::shared_ptr<hold> h,
+                                          std::shared_ptr<client_state> home) {
+        return lease{std::move(h), std::move(home)};
     }
-    [[nodiscard]] static const std::shared_ptr<hold>& of(const lease& l) noexcept {
-        return l.hold_;
+    [[nodiscard]] static auto take(lease& l) noexcept {
+        return std::pair{std::move(l.hold_), std::move(l.home_)};
     }
 
 private:

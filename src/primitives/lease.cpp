@@ -30,6 +30,7 @@ struct blocking_release final : detail::releaser {
 lease& lease::operator=(lease&& other) noexcept {
     if (this != &other) {
         drop();
+        home_ = std::move(other.home_);
         hold_ = std::move(other.hold_);
     }
     return *this;
@@ -40,10 +41,10 @@ lease::~lease() { drop(); }
 void lease::drop() noexcept {
     if (!hold_)
         return;
+    const auto home = std::move(home_); // keeps the client until the release is on its way
     const auto h = std::move(hold_);
-    const auto home = h->home; // keeps the client until the release is on its way
     if (ours(*h))
-        detail::access::home(*h).start_release(h, nullptr, detail::patience::short_);
+        home->start_release(h, nullptr, detail::patience::short_);
 }
 
 bool lease::held() const noexcept {
@@ -76,18 +77,18 @@ void lease::on_lost(std::function<void()> listener) {
     // Through the lane even if it is lost already: a listener never runs inside the caller.
     const auto h = hold_;
     if (!h->call_when_lost(listener))
-        detail::access::home(*h).callbacks().post(std::move(listener));
+        home_->callbacks().post(std::move(listener));
 }
 
 release_result lease::release() {
     if (!hold_)
         throw_error(errc::not_held);
+    const auto home = std::move(home_);
     const auto h = std::move(hold_);
-    const auto home = h->home;
     if (!ours(*h))
         return release_result::lost;
     blocking_release answer;
-    detail::access::home(*h).start_release(h, &answer, detail::patience::full);
+    home->start_release(h, &answer, detail::patience::full);
     answer.answered.wait();
     return answer.result;
 }

@@ -64,7 +64,7 @@ std::optional<lease> primitive::acquire_within_wait(const request& wanted) const
     state->start_acquire(asked, patience::full);
     asked.answered.wait();
     if (asked.granted)
-        return hold::make_lease(std::move(asked.granted));
+        return hold::make_lease(std::move(asked.granted), state);
     if (asked.error && asked.error != errc::timed_out)
         throw_error(asked.error, asked.detail);
     return std::nullopt;
