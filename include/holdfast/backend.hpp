@@ -149,7 +149,7 @@ public:
     virtual void granted(const nonce&, const grant&) = 0; ///< a queued claim has become a grant
     virtual void bond_lost(bond_id) = 0;                  ///< everything it kept alive is gone
     virtual void grant_lost(const nonce&) {} ///< this one grant is gone; its bond may live on
-    virtual void wanted(const nonce&) = 0; ///< somebody else asks for what this grant holds
+    virtual void wanted(const nonce&) = 0;   ///< somebody else asks for what this grant holds
     virtual void link(link_state, std::string_view detail) = 0;
     virtual void notice(std::string_view sentence) = 0; ///< something an operator should read
 
@@ -197,9 +197,9 @@ public:
     /// Ends everything that is ours, within the bound. Nothing is called after it.
     virtual void close(instant by) = 0;
 
-    /// A descriptor that becomes readable when events wait, and what to do then; -1 if events come by
-    /// other ways. The same from construction to the end. Whoever waits watches it: a blocked caller,
-    /// or the client's loop.
+    /// A descriptor that becomes readable when events wait, and what to do then; -1 if events come
+    /// by other ways. The same from construction to the end. Whoever waits watches it: a blocked
+    /// caller, or the client's loop.
     [[nodiscard]] virtual int descriptor() const noexcept { return -1; }
     virtual void on_readable() {}
 

@@ -1,16 +1,14 @@
 #include "client/watch.hpp"
-
 #include "runtime/assert.hpp"
 
 #include <algorithm>
-#include <utility>
-
 #include <linux/futex.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <utility>
 
 namespace holdfast::detail {
 namespace {
