@@ -374,7 +374,10 @@ void guardian::stop_everybody_by(instant when) {
 // --------------------------------------------------------------------------------------- the ends
 
 void guardian::withdraw(int code) {
-    client_.close();
+    if (line_) {
+        line_->hush();
+    }
+    client_.close(); // before the line's thread is awaited: it may be asking the engine just now
     line_.reset();
     tell_front(word::ended, code);
     ::_exit(code);

@@ -70,6 +70,7 @@ inherited_signals::inherited_signals() noexcept {
     struct sigaction ignore {};
     ignore.sa_handler = SIG_IGN;
     ::sigaction(SIGPIPE, &ignore, &pipe_);
+    ::sigaction(SIGXFSZ, &ignore, &file_size_); // a limit on files is an error like a full disk
 }
 
 bool inherited_signals::ignored(int signal) const noexcept {
@@ -79,6 +80,7 @@ bool inherited_signals::ignored(int signal) const noexcept {
 void inherited_signals::restore() const noexcept {
     ::sigaction(SIGCHLD, &child_, nullptr);
     ::sigaction(SIGPIPE, &pipe_, nullptr);
+    ::sigaction(SIGXFSZ, &file_size_, nullptr);
     ::sigprocmask(SIG_SETMASK, &blocked_, nullptr);
 }
 

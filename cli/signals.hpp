@@ -36,6 +36,7 @@ private:
     sigset_t ignored_{};
     struct sigaction child_ {};
     struct sigaction pipe_ {};
+    struct sigaction file_size_ {};
 };
 
 /// One signal that came, and from whom.

@@ -96,6 +96,9 @@ void waiting_line::keep_telling(const std::stop_token& stop) const {
             continue;
         }
         const auto text = "holdfast: " + sentence_now(engine_, name_);
+        if (stop.stop_requested()) {
+            break;
+        }
         const auto fitting = shortened(text, width_of(STDERR_FILENO) - 1);
         tell(std::string{erase_line} + in(colour::dim, fitting, STDERR_FILENO));
         shown = true;

@@ -101,8 +101,8 @@ bool core::enter_again(wish& w, shape& like, queues_of_name& queues, instant now
     }
     if (like.mode == mode::shared && written) {
         like.within = written->from->given.nonce;
-        written->from->wanted =
-            true; // by ourselves: whoever it were passed to would write beside us
+        // By ourselves: whoever it were passed to would write beside us.
+        written->from->wanted = true;
     }
     return false;
 }

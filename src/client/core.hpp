@@ -125,6 +125,7 @@ private:
     // Holding.
     void serve(engine_grant&, wish* whose, instant now, actions&);
     void hand(engine_grant&, wish&, instant now, actions&);
+    [[nodiscard]] instant limit_of(const acquire_options&, instant now) const noexcept;
     void part(engine_grant&, goodbye*, instant now, actions&);
     void send_release(parting&, instant now, actions&);
     void end_grant(engine_grant&);

@@ -39,11 +39,7 @@ void core::hand(engine_grant& g, wish& w, instant now, actions& out) {
     h->stop_margin = o.stop_margin > duration::zero() ? o.stop_margin : default_stop_margin(o.ttl);
     h->on_deadline = o.on_deadline;
 
-    auto until = later(now, o.max_hold);
-    if (!o.renew &&
-        settings_.able.ttl == ttl_scope::session) // the session goes on, the lease does not
-        until =
-            std::min(until, deadline_of({.bond = {}, .anchor = now, .ttl = o.ttl, .margin = {}}));
+    const auto until = limit_of(o, now);
     if (until != never) {
         h->until.store(until.time_since_epoch().count(), std::memory_order_relaxed);
         h->limited = std::make_unique<hold::limit>(*h);
@@ -55,6 +51,14 @@ void core::hand(engine_grant& g, wish& w, instant now, actions& out) {
     note(out, g.passes == 0 ? event::kind::granted : event::kind::passed, h->name, h->fence);
     g.users.push_back(h);
     out.emplace_back(tell_wish{&w, {}, {}, std::move(h)});
+}
+
+// When a lease ends although its bond goes on. A session does not end with an explicit lease on it.
+instant core::limit_of(const acquire_options& o, instant now) const noexcept {
+    const auto until = later(now, o.max_hold);
+    if (o.renew || settings_.able.ttl == ttl_scope::grant)
+        return until;
+    return std::min(until, deadline_of({.bond = {}, .anchor = now, .ttl = o.ttl, .margin = {}}));
 }
 
 void core::release(const std::shared_ptr<hold>& h, goodbye* waits, instant now, actions& out) {

@@ -69,17 +69,16 @@ void core::begin_talk(turnstile& t, instant now, actions& out) {
 void core::attempt(talk& k, instant now, actions& out) {
     HOLDFAST_ASSERT(!k.on_its_way && !k.leaving(), "one request at a time, and only while wanted");
     const auto& wishes = k.at.wishes;
-    const auto first = [&]() -> const wish& { return k.for_wish ? *k.for_wish : wishes.front(); };
-    k.joined = (k.for_wish ? !k.for_wish->asks_once()
-                           : std::any_of(wishes.begin(),
-                                         wishes.end(),
-                                         [](const wish& w) { return !w.asks_once(); }))
-                   ? joining::queue
-                   : joining::none;
+    HOLDFAST_ASSERT(k.for_wish != nullptr || !wishes.empty(), "nothing is asked for nobody");
+    const wish& first = k.for_wish ? *k.for_wish : wishes.front();
+    const auto waits = [](const wish& w) { return !w.asks_once(); };
+    const bool some_wait =
+        k.for_wish ? waits(first) : std::any_of(wishes.begin(), wishes.end(), waits);
     auto limit = request_limit(k.what->ttl);
-    if (first().give_up != never)
-        limit = std::clamp<duration>(first().give_up - now, std::chrono::milliseconds{10}, limit);
+    if (first.give_up != never)
+        limit = std::clamp<duration>(first.give_up - now, std::chrono::milliseconds{10}, limit);
 
+    k.joined = some_wait ? joining::queue : joining::none;
     k.now = talk::state::attempting;
     k.on_its_way = true;
     k.woken = false;

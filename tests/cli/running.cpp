@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <csignal>
 #include <string>
 
@@ -213,12 +214,12 @@ TEST_F(running, works_without_standard_descriptors) {
     EXPECT_EQ(how.code, 3);
 }
 
-TEST_F(running, a_file_size_limit_or_full_disk_is_one_sentence) {
-    // The shell's ulimit counts in blocks of 512 bytes; the lock file cannot even be begun.
+TEST_F(running, an_engine_that_cannot_work_is_69_with_one_sentence) {
     const auto how =
         call({"sh", "-c", "ulimit -f 0; exec " + holdfast_program() + " run a -- true"});
-    EXPECT_NE(how.code, 0);
-    EXPECT_LT(how.code, 128) << how.err;
+    EXPECT_EQ(how.code, 69);
+    EXPECT_THAT(how.err, StartsWith("holdfast: "));
+    EXPECT_EQ(std::count(how.err.begin(), how.err.end(), '\n'), 1) << how.err;
 }
 
 } // namespace

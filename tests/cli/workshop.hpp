@@ -41,7 +41,7 @@ protected:
     [[nodiscard]] std::string read(const std::string& file) const;
     void write(const std::string& file, const std::string& text) const;
 
-    const std::filesystem::path& folder() const noexcept { return folder_; }
+    [[nodiscard]] const std::filesystem::path& folder() const noexcept { return folder_; }
 
 private:
     std::filesystem::path folder_;

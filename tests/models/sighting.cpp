@@ -72,8 +72,6 @@ const char* name_of(sighting s) noexcept {
         return "client closed in the middle of it all";
     case sighting::operator_took_a_lease:
         return "operator took a lease away";
-    case sighting::count_:
-        break;
     }
     return "?";
 }

@@ -43,11 +43,11 @@ enum class sighting : std::uint8_t {
     engine_refused_at_once,
     engine_forgot_everything,
     client_closed_in_the_middle,
-    operator_took_a_lease,
-    count_ // how many there are
+    operator_took_a_lease, // the last
 };
 
-inline constexpr std::size_t sightings_count = static_cast<std::size_t>(sighting::count_);
+inline constexpr std::size_t sightings_count =
+    static_cast<std::size_t>(sighting::operator_took_a_lease) + 1;
 
 [[nodiscard]] const char* name_of(sighting) noexcept;
 

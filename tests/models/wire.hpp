@@ -72,7 +72,7 @@ struct push {
 /// What a client side needs: its process's clock and timers, and a way to the server.
 class surroundings {
 public:
-    [[nodiscard]] virtual instant now() = 0;
+    [[nodiscard]] virtual instant now() const = 0;
     virtual void call_at(instant, std::function<void()>) = 0; // not while the process is stopped
     virtual void send(request) = 0;
     virtual void reconnect() = 0; // what was on its way may arrive, but nothing comes back any more

@@ -250,14 +250,14 @@ void actor::leave_when_done() {
         });
         return;
     }
-    for (auto& h : std::exchange(more_, {}))
-        give_back(std::move(h));
+    for (const auto& h : std::exchange(more_, {}))
+        give_back(h);
     if (held_)
         give_back(std::exchange(held_, nullptr));
     think_again_if_free();
 }
 
-void actor::give_back(std::shared_ptr<detail::hold> h) {
+void actor::give_back(const std::shared_ptr<detail::hold>& h) {
     leaving* says = nullptr;
     if (world_.chances.permille(500))
         says = farewells_.emplace_back(std::make_unique<farewell>(*this)).get();

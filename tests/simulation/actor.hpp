@@ -45,7 +45,7 @@ private:
     template <class Effect, class Then> void affect(Effect, Then);
 
     void leave_when_done();
-    void give_back(std::shared_ptr<detail::hold>);
+    void give_back(const std::shared_ptr<detail::hold>&);
     void think_again_if_free();
 
     process& home_;

@@ -135,8 +135,7 @@ void oracle::told_stop(const process& by, const detail::hold& h) {
     if (one->stop_told)
         throw violation{i6, "stop was told twice"};
     one->stop_told = true;
-    if (const_cast<process&>(by).now() >= h.deadline() &&
-        one->disturbed_before == by.disturbances())
+    if (by.now() >= h.deadline() && one->disturbed_before == by.disturbances())
         throw violation{i6, "stop was told after the deadline"};
 }
 
@@ -144,7 +143,7 @@ std::shared_ptr<const claim> oracle::lost(const process& by, const detail::hold&
     auto* const one = find(h);
     if (one == nullptr)
         throw violation{i6, "lost twice, or lost after it was released"};
-    const auto now = const_cast<process&>(by).now();
+    const auto now = by.now();
     if (world_.story.with_lines())
         world_.say(by.id(), " LOST ", one->what->name, " ", short_name(one->what->nonce));
     const bool by_deadline = now >= h.deadline();

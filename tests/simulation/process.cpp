@@ -33,7 +33,7 @@ process::~process() = default;
 
 // -------------------------------------------------------------------------------- its own affairs
 
-instant process::now() {
+instant process::now() const {
     auto shown = machine_.boot.at(world_.time());
     if (detail::has(detail::defect::clock_stops_in_suspend))
         shown -= machine_.slept;
@@ -41,7 +41,7 @@ instant process::now() {
 }
 
 bool process::believes(const detail::hold& h) const {
-    return h.generation == generation_ && h.held_at(const_cast<process*>(this)->now());
+    return h.generation == generation_ && h.held_at(now());
 }
 
 void process::house(std::unique_ptr<application> who) { people_.push_back(std::move(who)); }

@@ -65,7 +65,7 @@ public:
     void cancel(asking&);
     void release(const std::shared_ptr<detail::hold>&, leaving*);
     void later(duration, std::function<void()>); // on the application's lane
-    [[nodiscard]] instant now() override;
+    [[nodiscard]] instant now() const override;
     [[nodiscard]] bool believes(const detail::hold&) const;
     void house(std::unique_ptr<application>);
     [[nodiscard]] world& around() noexcept { return world_; }

@@ -17,8 +17,8 @@
 namespace holdfast::sqlite {
 namespace {
 
-constexpr duration patience =
-    std::chrono::seconds{5}; // for others who are making or moving the file
+// For others who are just making or moving the file.
+constexpr duration patience = std::chrono::seconds{15};
 
 [[noreturn]] void refuse(const std::string& sentence) {
     throw_error(errc::backend_refused, sentence);
@@ -88,22 +88,31 @@ void put_empty_file(const std::string& path, const sharing& who) {
         refuse("cannot make the lock file " + path, error);
 }
 
-/// First everything in one synced transaction, then the log: so the first bytes of the file always
-/// say whose it is, even while later changes are in the log only.
+/// Everything in one transaction before there is a log: so the first bytes of the file always say
+/// whose it is, even while later changes are in the log only. Nothing is synced on the way (each
+/// sync can take seconds on a busy disk): a half-made file is seen to be one, and made anew.
 void fill(connection& db, const machine& on) {
     const auto first = std::to_string(on.wall_clock_us());
     db.execute(
         "PRAGMA page_size = 1024"); // a grant changes two pages; small ones are written faster
-    db.execute("PRAGMA synchronous = FULL");
+    db.execute("PRAGMA synchronous = OFF");
     db.execute("BEGIN EXCLUSIVE");
     if (db.ask_number("SELECT count(*) FROM sqlite_schema") == 0) {
         db.execute(schema);
         db.execute("INSERT INTO meta VALUES (1, '" + on.clock_domain() + "', " + first + ", " +
-                   first + " + " + std::to_string(fence_block) + ")");
+                   first + ")");
         db.execute("PRAGMA application_id = " + std::to_string(application_id));
         db.execute("PRAGMA user_version = " + std::to_string(schema_version));
     }
     db.execute("COMMIT");
+}
+
+/// The first fences, and with them the file: on the disk before anything is granted.
+void sync_all(connection& db) {
+    reserve_fences(db);
+    db.execute("PRAGMA synchronous = FULL");
+    db.execute("PRAGMA wal_checkpoint(PASSIVE)");
+    db.execute("PRAGMA synchronous = NORMAL");
 }
 
 // The makers of -wal and -shm are whoever came first; their group must be the file's.
@@ -322,9 +331,12 @@ void make(lock_file& file, const machine& on) {
         put_empty_file(file.path, sharing::in_directory(parent));
         connect(file);
     }
-    if (state_of(file) == state::unmade)
+    const bool unmade = state_of(file) == state::unmade;
+    if (unmade)
         fill(*file.db, on);
     settle_in(file);
+    if (unmade)
+        sync_all(*file.db);
 }
 
 void open_once(lock_file& file, const machine& on) {
