@@ -45,7 +45,9 @@ using acquire_signature = void(error_code, lease);
 using try_acquire_signature = void(error_code, std::optional<lease>);
 using release_signature = void(error_code, release_result);
 using inspect_signature = void(error_code, std::vector<lock_info>);
+using examine_signature = void(error_code, std::vector<finding>);
 using force_release_signature = void(error_code, std::size_t);
+using close_signature = void(error_code);
 
 /// A user's handler, type-erased, and where it is to be called; nowhere means the callback lane.
 /// (any_completion_executor, which comes with any_completion_handler, cannot post.)
@@ -70,7 +72,9 @@ void begin_acquire(const client&, request, handler_of<acquire_signature>);
 void begin_acquire(const client&, request, handler_of<try_acquire_signature>);
 void begin_release(lease, handler_of<release_signature>);
 void begin_inspect(const client&, std::string pattern, handler_of<inspect_signature>);
+void begin_examine(const client&, handler_of<examine_signature>);
 void begin_force_release(const client&, std::string name, handler_of<force_release_signature>);
+void begin_close(const client&, duration at_most, handler_of<close_signature>);
 
 template <class Signature = acquire_signature, class Token>
 auto initiate_acquire(const client& on, request wanted, Token&& token) {
@@ -105,6 +109,12 @@ auto recursive_mutex::async_acquire(owner_id owner, acquire_options options, Tok
         client_, wish(mode::exclusive, options, owner), std::forward<Token>(token));
 }
 
+template <class Token>
+auto recursive_mutex::async_try_acquire(owner_id owner, acquire_options options, Token&& token) {
+    return detail::initiate_acquire<detail::try_acquire_signature>(
+        client_, wish(mode::exclusive, options, owner), std::forward<Token>(token));
+}
+
 template <class Token> auto shared_mutex::async_acquire(acquire_options options, Token&& token) {
     return detail::initiate_acquire(
         client_, wish(mode::exclusive, options), std::forward<Token>(token));
@@ -116,8 +126,25 @@ auto shared_mutex::async_acquire_shared(acquire_options options, Token&& token) 
         client_, wish(mode::shared, options), std::forward<Token>(token));
 }
 
+template <class Token>
+auto shared_mutex::async_try_acquire(acquire_options options, Token&& token) {
+    return detail::initiate_acquire<detail::try_acquire_signature>(
+        client_, wish(mode::exclusive, options), std::forward<Token>(token));
+}
+
+template <class Token>
+auto shared_mutex::async_try_acquire_shared(acquire_options options, Token&& token) {
+    return detail::initiate_acquire<detail::try_acquire_signature>(
+        client_, wish(mode::shared, options), std::forward<Token>(token));
+}
+
 template <class Token> auto semaphore::async_acquire(acquire_options options, Token&& token) {
     return detail::initiate_acquire(
+        client_, wish(mode::permit, options), std::forward<Token>(token));
+}
+
+template <class Token> auto semaphore::async_try_acquire(acquire_options options, Token&& token) {
+    return detail::initiate_acquire<detail::try_acquire_signature>(
         client_, wish(mode::permit, options), std::forward<Token>(token));
 }
 
@@ -140,6 +167,27 @@ template <class Token> auto client::async_inspect(const std::string& pattern, To
         token,
         *this,
         pattern);
+}
+
+template <class Token> auto client::async_examine(Token&& token) const {
+    return boost::asio::async_initiate<Token, detail::examine_signature>(
+        [](auto handler, const client& c) {
+            detail::begin_examine(
+                c, detail::handler_of<detail::examine_signature>{std::move(handler)});
+        },
+        token,
+        *this);
+}
+
+template <class Token> auto client::async_close(duration at_most, Token&& token) const {
+    return boost::asio::async_initiate<Token, detail::close_signature>(
+        [](auto handler, const client& c, duration d) {
+            detail::begin_close(
+                c, d, detail::handler_of<detail::close_signature>{std::move(handler)});
+        },
+        token,
+        *this,
+        at_most);
 }
 
 template <class Token>

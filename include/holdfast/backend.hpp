@@ -2,7 +2,7 @@
 
 // THE SEAM. A backend knows its server and nothing else: it is asked, and it answers.
 //
-//            attempt · withdraw · release · renew · forget · inspect · force_release · close
+//        attempt · withdraw · release · renew · forget · inspect · examine · force_release · close
 //   the core ───────────────────────────────────────────────────────────────────▶ a backend
 //            ◀───────────────────────────────────────────────────────────────────
 //            answers (by ticket) · woken · granted · bond_lost · wanted · link
@@ -143,13 +143,14 @@ public:
     virtual void released(ticket, release_result) = 0;
     virtual void renewed(ticket, std::span<const renewal_answer>) = 0;
     virtual void inspected(ticket, result<std::vector<lock_info>>) = 0;
+    virtual void examined(ticket, std::vector<finding>) = 0;
     virtual void forced(ticket, result<std::size_t>) = 0;
 
     virtual void woken(const nonce&) = 0;                 ///< a hint: attempt this claim again now
     virtual void granted(const nonce&, const grant&) = 0; ///< a queued claim has become a grant
     virtual void bond_lost(bond_id) = 0;                  ///< everything it kept alive is gone
-    virtual void grant_lost(const nonce&) {} ///< this one grant is gone; its bond may live on
-    virtual void wanted(const nonce&) = 0;   ///< somebody else asks for what this grant holds
+    virtual void grant_lost(const nonce&) = 0;            ///< this one is gone, its bond is not
+    virtual void wanted(const nonce&) = 0; ///< somebody else asks for what this grant holds
     virtual void link(link_state, std::string_view detail) = 0;
     virtual void notice(std::string_view sentence) = 0; ///< something an operator should read
 
@@ -191,6 +192,10 @@ public:
     /// Who holds and who waits, for names that match the glob pattern.
     virtual void inspect(const call&, const std::string& pattern) = 0;
 
+    /// What is good and what is not about this engine's safety and health, worst first. That it
+    /// cannot be reached is a finding, too.
+    virtual void examine(const call&) = 0;
+
     /// An operator's act: ends whatever holds the name. Answers how many holders there were.
     virtual void force_release(const call&, const std::string& name) = 0;
 
@@ -202,9 +207,6 @@ public:
     /// caller, or the client's loop.
     [[nodiscard]] virtual int descriptor() const noexcept { return -1; }
     virtual void on_readable() {}
-
-    /// What is good and what is not about this engine's safety and health, worst first.
-    [[nodiscard]] virtual std::vector<finding> examine(instant by) = 0;
 };
 
 } // namespace holdfast

@@ -49,9 +49,12 @@ public:
     /// afterwards.
     void close(duration at_most = std::chrono::seconds{2}) const;
 
-    /// As inspect() and force_release(), with a completion token. Need async.hpp.
+    /// As the ones above, with a completion token: void(error_code, what they return). Need
+    /// async.hpp.
     template <class Token> auto async_inspect(const std::string& pattern, Token&& token) const;
+    template <class Token> auto async_examine(Token&& token) const;
     template <class Token> auto async_force_release(const std::string& name, Token&& token) const;
+    template <class Token> auto async_close(duration at_most, Token&& token) const;
 
 private:
     friend struct detail::access;

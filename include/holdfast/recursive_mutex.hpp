@@ -32,6 +32,10 @@ public:
     template <class Token>
     auto async_acquire(owner_id owner, acquire_options options, Token&& token);
 
+    /// As try_acquire_for(options.wait), on behalf of `owner`: void(error_code, optional<lease>).
+    template <class Token>
+    auto async_try_acquire(owner_id owner, acquire_options options, Token&& token);
+
     [[nodiscard]] const std::string& name() const noexcept { return *name_; }
 
 private:

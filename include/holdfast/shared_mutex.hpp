@@ -49,6 +49,10 @@ public:
     template <class Token> auto async_acquire(acquire_options options, Token&& token);
     template <class Token> auto async_acquire_shared(acquire_options options, Token&& token);
 
+    /// As try_acquire_for(options.wait) and its twin: void(error_code, optional<lease>).
+    template <class Token> auto async_try_acquire(acquire_options options, Token&& token);
+    template <class Token> auto async_try_acquire_shared(acquire_options options, Token&& token);
+
     [[nodiscard]] const std::string& name() const noexcept { return *name_; }
 
 private:

@@ -1,6 +1,7 @@
 #include "client/client_state.hpp"
 #include "lease/hold.hpp"
 #include "primitives/checks.hpp"
+#include "runtime/quiet_thread.hpp"
 
 #include <holdfast/async.hpp>
 
@@ -19,26 +20,26 @@ namespace asio = boost::asio;
 /// A user's handler until it is called. Its executor has work until then, and the client lives: the
 /// last word of a client is not spoken on one of its own threads, which it would have to wait for.
 template <class Signature> class completion;
-template <class T> class completion<void(error_code, T)> {
+template <class... T> class completion<void(error_code, T...)> {
 public:
-    completion(std::shared_ptr<client_state> state, handler_of<void(error_code, T)> handler)
+    completion(std::shared_ptr<client_state> state, handler_of<void(error_code, T...)> handler)
         : state_{std::move(state)}, handler_{std::move(handler)} {}
 
     [[nodiscard]] const std::shared_ptr<client_state>& state() const noexcept { return state_; }
     [[nodiscard]] auto slot() { return asio::get_associated_cancellation_slot(handler_.call); }
 
     /// On the handler's executor, and never before the initiating call has returned.
-    void call(error_code ec, T value) {
+    void call(error_code ec, T... value) {
         auto where = std::move(handler_.where);
         auto& callbacks = state_->callbacks();
         auto task = [keep = std::move(state_),
                      handler = std::move(handler_.call),
                      ec,
-                     v = std::move(value)]() mutable {
+                     ... v = std::move(value)]() mutable {
             // The slot belongs to the handler's executor: only here may it be touched.
             if (auto s = asio::get_associated_cancellation_slot(handler); s.is_connected())
                 s.clear();
-            std::move(handler)(ec, std::move(v));
+            std::move(handler)(ec, std::move(v)...);
         };
         if (where)
             return asio::post(where, std::move(task));
@@ -49,7 +50,7 @@ public:
 
 private:
     std::shared_ptr<client_state> state_;
-    handler_of<void(error_code, T)> handler_;
+    handler_of<void(error_code, T...)> handler_;
 };
 
 /// One asynchronous acquisition. Keeps itself alive while the core knows it.
@@ -147,6 +148,21 @@ void begin_release(lease what, handler_of<release_signature> handler) {
 void begin_inspect(const client& on, std::string pattern, handler_of<inspect_signature> handler) {
     access::of(on)->start_inspect(
         pattern, patience::none, answer_to<std::vector<lock_info>>(on, std::move(handler)));
+}
+
+void begin_examine(const client& on, handler_of<examine_signature> handler) {
+    access::of(on)->start_examine(patience::none,
+                                  answer_to<std::vector<finding>>(on, std::move(handler)));
+}
+
+// Once in a client's life, and it waits for both of the client's threads: so it has its own.
+void begin_close(const client& on, duration at_most, handler_of<close_signature> handler) {
+    completion<close_signature> done{access::of(on), std::move(handler)};
+    quiet_thread([at_most, done = std::move(done)]() mutable {
+        if (!done.state()->forked())
+            done.state()->close(at_most);
+        done.call({});
+    }).detach();
 }
 
 void begin_force_release(const client& on,

@@ -50,7 +50,8 @@ std::size_t client::force_release(const std::string& name) const {
 
 std::vector<finding> client::examine() const {
     state_->check_not_forked();
-    return state_->examine();
+    return await_answer<std::vector<finding>>(
+        [&](auto done) { state_->start_examine(detail::patience::full, std::move(done)); });
 }
 
 void client::close(duration at_most) const {

@@ -211,48 +211,54 @@ call client_state::operator_call() {
     return {ticket{(std::uint64_t{1} << 63) | ++operator_calls_}, now, now + operators_patience};
 }
 
-void client_state::start_inspect(const std::string& pattern,
-                                 patience how,
-                                 std::function<void(result<std::vector<lock_info>>)> done) {
+template <class T, class F>
+void client_state::ask_for_operator(questions<T>& open,
+                                    patience how,
+                                    std::function<void(result<T>)> done,
+                                    F ask) {
     call c;
     {
         const std::lock_guard lock{guard_};
         c = operator_call();
-        inspections_.waiting.emplace(c.ticket, std::move(done));
+        open.emplace(c.ticket, std::move(done));
     }
     if (closed_)
-        return inspected(c.ticket, make_error_code(errc::unsupported));
-    ask_engine(how, c, [this, pattern](const call& asked) { backend_->inspect(asked, pattern); });
+        return answer_operator(open, c.ticket, result<T>{make_error_code(errc::unsupported)});
+    ask_engine(how, c, std::move(ask));
+}
+
+void client_state::start_inspect(const std::string& pattern,
+                                 patience how,
+                                 std::function<void(result<std::vector<lock_info>>)> done) {
+    ask_for_operator(inspections_, how, std::move(done), [this, pattern](const call& c) {
+        backend_->inspect(c, pattern);
+    });
+}
+
+void client_state::start_examine(patience how,
+                                 std::function<void(result<std::vector<finding>>)> done) {
+    ask_for_operator(
+        examinations_, how, std::move(done), [this](const call& c) { backend_->examine(c); });
 }
 
 void client_state::start_force_release(const std::string& name,
                                        patience how,
                                        std::function<void(result<std::size_t>)> done) {
-    call c;
-    {
-        const std::lock_guard lock{guard_};
-        c = operator_call();
-        forcings_.waiting.emplace(c.ticket, std::move(done));
-    }
-    if (closed_)
-        return forced(c.ticket, make_error_code(errc::unsupported));
-    ask_engine(how, c, [this, name](const call& asked) { backend_->force_release(asked, name); });
-}
-
-std::vector<finding> client_state::examine() {
-    return backend_->examine(boot_clock::now() + operators_patience);
+    ask_for_operator(forcings_, how, std::move(done), [this, name](const call& c) {
+        backend_->force_release(c, name);
+    });
 }
 
 template <class T>
-void client_state::answer_operator(operators_wish<T>& wishes, ticket number, result<T> answer) {
+void client_state::answer_operator(questions<T>& open, ticket number, result<T> answer) {
     std::function<void(result<T>)> done;
     {
         const std::lock_guard lock{guard_};
-        const auto found = wishes.waiting.find(number);
-        if (found == wishes.waiting.end())
+        const auto found = open.find(number);
+        if (found == open.end())
             return;
         done = std::move(found->second);
-        wishes.waiting.erase(found);
+        open.erase(found);
     }
     done(std::move(answer));
 }
@@ -277,6 +283,9 @@ void client_state::renewed(ticket, std::span<const renewal_answer> answers) {
 }
 void client_state::inspected(ticket number, result<std::vector<lock_info>> answer) {
     answer_operator(inspections_, number, std::move(answer));
+}
+void client_state::examined(ticket number, std::vector<finding> all) {
+    answer_operator(examinations_, number, result<std::vector<finding>>{std::move(all)});
 }
 void client_state::forced(ticket number, result<std::size_t> answer) {
     answer_operator(forcings_, number, std::move(answer));

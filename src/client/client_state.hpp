@@ -70,7 +70,7 @@ public:
     void start_force_release(const std::string& name,
                              patience,
                              std::function<void(result<std::size_t>)>);
-    [[nodiscard]] std::vector<finding> examine();
+    void start_examine(patience, std::function<void(result<std::vector<finding>>)>);
     void close(duration at_most);
 
     [[nodiscard]] const capabilities& able() const noexcept { return backend_->able(); }
@@ -90,6 +90,7 @@ public:
     void released(ticket, release_result) override;
     void renewed(ticket, std::span<const renewal_answer>) override;
     void inspected(ticket, result<std::vector<lock_info>>) override;
+    void examined(ticket, std::vector<finding>) override;
     void forced(ticket, result<std::size_t>) override;
     void woken(const nonce&) override;
     void granted(const nonce&, const grant&) override;
@@ -112,10 +113,11 @@ private:
     void tell(const tell_observer&);
     [[nodiscard]] call operator_call();
 
-    template <class T> struct operators_wish {
-        std::map<ticket, std::function<void(result<T>)>> waiting;
-    };
-    template <class T> void answer_operator(operators_wish<T>&, ticket, result<T>);
+    /// What operators asked for, until the engine answers.
+    template <class T> using questions = std::map<ticket, std::function<void(result<T>)>>;
+    template <class T, class F>
+    void ask_for_operator(questions<T>&, patience, std::function<void(result<T>)>, F ask);
+    template <class T> void answer_operator(questions<T>&, ticket, result<T>);
 
     const std::uint64_t generation_;
     std::unique_ptr<backend> backend_;
@@ -130,8 +132,9 @@ private:
     std::atomic<bool> closed_{false};
     std::condition_variable settled_;
     std::uint64_t operator_calls_ = 0;
-    operators_wish<std::vector<lock_info>> inspections_;
-    operators_wish<std::size_t> forcings_;
+    questions<std::vector<lock_info>> inspections_;
+    questions<std::vector<finding>> examinations_;
+    questions<std::size_t> forcings_;
 
     lane lane_;
     watch watch_; // outlives the loop, which still has its descriptor

@@ -209,6 +209,37 @@ TEST_P(async_conformance, an_operator_asks_asynchronously_too) {
     EXPECT_EQ(outcome(forced), 1U);
     auto none = client.async_force_release("orders/42", asio::use_future);
     EXPECT_EQ(outcome(none), 0U);
+    auto health = client.async_examine(asio::use_future);
+    EXPECT_FALSE(outcome(health).empty());
+}
+
+TEST_P(async_conformance, closing_gives_back_what_was_held_and_ends_who_waits) {
+    const auto client = open(), other = open();
+    const auto held = mutex{client, "orders/1"}.acquire({.ttl = long_ttl});
+    const auto theirs = mutex{other, "orders/2"}.acquire({.ttl = long_ttl});
+    auto waiting = mutex{client, "orders/2"}.async_acquire({}, asio::use_future);
+    auto closed = client.async_close(patience, asio::use_future);
+    outcome(closed);
+    EXPECT_EQ(error_in(waiting), asio::error::operation_aborted);
+    EXPECT_FALSE(held.held());
+    EXPECT_TRUE(mutex(other, "orders/1").try_acquire());
+    EXPECT_EQ(error_of([&] {
+                  (void)mutex{client, "orders/1"}.acquire();
+              }),
+              code(errc::unsupported));
+    auto again = client.async_close(patience, asio::use_future);
+    outcome(again); // nothing is left to do
+}
+
+TEST_P(async_conformance, a_contended_try_is_an_answer_and_no_error) {
+    const auto client = open();
+    recursive_mutex tree{client, "tree"};
+    constexpr auto us = owner_id{7}, them = owner_id{8};
+    auto first = tree.async_try_acquire(us, {.wait = 0s}, asio::use_future);
+    const auto held = outcome(first);
+    ASSERT_TRUE(held);
+    auto refused = tree.async_try_acquire(them, {.wait = 20ms}, asio::use_future);
+    EXPECT_FALSE(outcome(refused));
 }
 
 TEST_P(async_conformance, an_owner_enters_again_and_others_wait) {
@@ -239,6 +270,10 @@ TEST_P(async_shared_conformance, readers_and_writers_exclude_each_other) {
     EXPECT_TRUE(first.held() && second.held());
     auto refused = page.async_acquire({.wait = 20ms}, asio::use_future);
     EXPECT_EQ(error_in(refused), errc::timed_out);
+    auto no_writer = page.async_try_acquire({.wait = 0s}, asio::use_future);
+    EXPECT_FALSE(outcome(no_writer));
+    auto reader = page.async_try_acquire_shared({.wait = patience}, asio::use_future);
+    EXPECT_TRUE(outcome(reader));
     first = {};
     second = {};
     auto writer = page.async_acquire({.wait = patience}, asio::use_future);
@@ -255,6 +290,8 @@ TEST_P(async_permits_conformance, permits_are_counted) {
     EXPECT_TRUE(first.held() && second.held());
     auto third = seats.async_acquire({.wait = 20ms}, asio::use_future);
     EXPECT_EQ(error_in(third), errc::timed_out);
+    auto fourth = seats.async_try_acquire({.wait = 0s}, asio::use_future);
+    EXPECT_FALSE(outcome(fourth));
 }
 
 // ------------------------------------------------------------------------------------ many at once

@@ -79,7 +79,7 @@ public:
     void close(instant by) override { engine_->close(by); }
     int descriptor() const noexcept override { return engine_->descriptor(); }
     void on_readable() override { engine_->on_readable(); }
-    std::vector<finding> examine(instant by) override { return engine_->examine(by); }
+    void examine(const call& c) override { engine_->examine(c); }
 
 private:
     [[nodiscard]] bool away() const noexcept { return fault_->is(fault::away); }
@@ -121,6 +121,9 @@ private:
         }
         void inspected(ticket t, result<std::vector<lock_info>> answer) override {
             to->inspected(t, std::move(answer));
+        }
+        void examined(ticket t, std::vector<finding> all) override {
+            to->examined(t, std::move(all));
         }
         void forced(ticket t, result<std::size_t> answer) override { to->forced(t, answer); }
         void woken(const nonce& n) override {

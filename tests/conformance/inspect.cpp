@@ -117,6 +117,16 @@ TEST_P(inspect_conformance, a_lock_taken_by_force_is_lost_for_its_holder) {
     EXPECT_EQ(lease.release(), release_result::lost);
 }
 
+TEST_P(inspect_conformance, force_takes_that_name_and_nothing_else) {
+    const auto client = open();
+    auto one = mutex{client, "orders/1"}.acquire();
+    auto two = mutex{client, "orders/2"}.acquire();
+    EXPECT_EQ(open().force_release("orders/1"), 1U);
+    EXPECT_TRUE(eventually([&] { return one.lost(); }));
+    EXPECT_TRUE(two.held());
+    EXPECT_EQ(two.release(), release_result::released);
+}
+
 TEST_P(inspect_conformance, a_release_finds_out_that_the_lock_was_taken_by_force) {
     mutex ours{open(), "orders/42"};
     auto lease = ours.acquire({.ttl = 10min});

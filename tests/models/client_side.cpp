@@ -39,6 +39,8 @@ void client_side::inspect(const call& c, const std::string&) {
     events_->inspected(c.ticket, make_error_code(errc::unsupported));
 }
 
+void client_side::examine(const call& c) { events_->examined(c.ticket, {}); }
+
 void client_side::force_release(const call& c, const std::string&) {
     events_->forced(c.ticket, make_error_code(errc::unsupported));
 }

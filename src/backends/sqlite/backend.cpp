@@ -68,6 +68,7 @@ struct tidings {
     std::vector<aftermath::push> granted;
     std::vector<nonce> woken;
     std::vector<nonce> wanted;
+    std::vector<nonce> taken;
     std::vector<bond_id> lost;
     std::vector<std::string> notices;
 };
@@ -92,7 +93,7 @@ public:
     void close(instant by) override;
     [[nodiscard]] int descriptor() const noexcept override { return watches_.descriptor(); }
     void on_readable() override;
-    [[nodiscard]] std::vector<finding> examine(instant by) override;
+    void examine(const call&) override;
 
 private:
     /// A claim of ours in the file's queue, and whose end it waits for.
@@ -127,6 +128,7 @@ private:
     void stop_waiting(const nonce&) noexcept;
     void clear_forgotten(ledger&, instant now, aftermath&);
     void hear(const letter&, tidings&);
+    void look_for_taken(tidings&);
     void look_for_grant(const nonce&, tidings&);
 
     [[nodiscard]] bool in_child() const noexcept {
@@ -227,12 +229,12 @@ void engine::renew(const call& c, std::span<const bond_id> bonds) {
     tidings news;
     std::vector<renewal_answer> answers(bonds.size());
     const auto failed = in_turn(c.answer_by, news, [&] {
-        write(c.answer_by, news, [&](ledger& rules, instant now, aftermath&) {
+        write(c.answer_by, news, [&](ledger& rules, instant now, aftermath& after) {
             for (std::size_t i = 0; i < bonds.size(); ++i) {
                 answers[i] = {bonds[i], renewed::lost, {}};
                 if (forgotten_.contains(bonds[i]) || !presence_)
                     continue;
-                if (const auto kept = rules.renew(bonds[i], now))
+                if (const auto kept = rules.renew(bonds[i], now, after))
                     answers[i] = {bonds[i], renewed::yes, terms_of(kept->id, kept->row)};
             }
         });
@@ -280,17 +282,17 @@ void engine::force_release(const call& c, const std::string& name) {
     tell(std::move(news));
 }
 
-std::vector<finding> engine::examine(instant by) {
+void engine::examine(const call& c) {
     tidings news;
     std::vector<finding> found;
-    const auto failed = in_turn(by, news, [&] {
-        file_.db->wait_until(by);
+    const auto failed = in_turn(c.answer_by, news, [&] {
+        file_.db->wait_until(c.answer_by);
         found = health_of(file_, on_.now());
     });
     if (failed)
         found.insert(found.begin(), {finding::grade::danger, failed->detail, {}});
+    events_->examined(c.ticket, std::move(found));
     tell(std::move(news));
-    return found;
 }
 
 // If the file cannot be written now, our rows stay: with our FIFO closed, whoever looks sees us
@@ -415,11 +417,14 @@ void engine::follow(aftermath&& then, tidings& news) {
             send(file_.directory, to, what);
         else if (what.what == letter::word::wanted)
             news.wanted.push_back(what.about);
+        else if (what.what == letter::word::taken)
+            news.taken.push_back(what.about);
         else if (what.what == letter::word::bond_lost)
             news.lost.push_back(what.bond());
         else if (waiting_.contains(what.about))
             news.woken.push_back(what.about);
     }
+    news.taken.insert(news.taken.end(), then.taken.begin(), then.taken.end());
     for (const auto who : then.buried)
         remove_names(file_.directory, who);
 }
@@ -429,6 +434,8 @@ void engine::tell(tidings&& news) {
         events_->notice(sentence);
     for (const auto bond : news.lost)
         events_->bond_lost(bond);
+    for (const auto& about : news.taken)
+        events_->grant_lost(about);
     for (const auto& push : news.granted) {
         events_->granted(push.given.nonce, push.given);
         if (push.wanted)
@@ -510,14 +517,16 @@ void engine::remember(const std::shared_ptr<const claim>& what, attempted& done,
     }
     if (done.bond)
         remember_bond(*what, *done.bond);
-    stop_waiting(what->nonce);
     if (!done.queued)
-        return;
+        return stop_waiting(what->nonce);
     auto& watch = done.watch;
     std::sort(watch.begin(), watch.end());
     watch.erase(std::unique(watch.begin(), watch.end()), watch.end());
+    // Before those watched until now are let go: through a FIFO that is opened after its owner's
+    // death no end is ever seen, so the one through which he was seen alive must stay open.
     for (const auto who : watch)
         watches_.watch(who);
+    stop_waiting(what->nonce);
     waiting_.insert_or_assign(what->nonce, waiting{what, std::move(watch)});
 }
 
@@ -606,6 +615,7 @@ void engine::on_readable() {
             all.push_back(about);
         for (const auto& about : all)
             look_for_grant(about, news);
+        look_for_taken(news);
     });
     static_cast<void>(failed); // what could not be read will be asked for again
     tell(std::move(news));
@@ -623,6 +633,9 @@ void engine::hear(const letter& l, tidings& news) {
     case letter::word::wanted:
         news.wanted.push_back(l.about);
         break;
+    case letter::word::taken:
+        look_for_taken(news);
+        break;
     case letter::word::bond_lost:
         if (const auto found = bonds_.find(l.bond()); found != bonds_.end()) {
             auto there = file_.db->ask(query::bond_find, presence_->id(), l.bond());
@@ -630,6 +643,16 @@ void engine::hear(const letter& l, tidings& news) {
                 news.lost.push_back(l.bond());
         }
         break;
+    }
+}
+
+// If it cannot be read now, the next renewal will find it.
+void engine::look_for_taken(tidings& news) {
+    try {
+        const auto taken = book().taken_from_us();
+        news.taken.insert(news.taken.end(), taken.begin(), taken.end());
+    } catch (const trouble&) {
+        return;
     }
 }
 

@@ -88,21 +88,24 @@ void put_empty_file(const std::string& path, const sharing& who) {
         refuse("cannot make the lock file " + path, error);
 }
 
+void write_tables(connection& db, const std::string& domain, const std::string& first_fence) {
+    db.execute(schema);
+    db.execute("INSERT INTO meta VALUES (1, '" + domain + "', " + first_fence + ", " + first_fence +
+               ")");
+    db.execute("PRAGMA user_version = " + std::to_string(schema_version));
+}
+
 /// Everything in one transaction before there is a log: so the first bytes of the file always say
 /// whose it is, even while later changes are in the log only. Nothing is synced on the way (each
 /// sync can take seconds on a busy disk): a half-made file is seen to be one, and made anew.
 void fill(connection& db, const machine& on) {
-    const auto first = std::to_string(on.wall_clock_us());
     db.execute(
         "PRAGMA page_size = 1024"); // a grant changes two pages; small ones are written faster
     db.execute("PRAGMA synchronous = OFF");
     db.execute("BEGIN EXCLUSIVE");
     if (db.ask_number("SELECT count(*) FROM sqlite_schema") == 0) {
-        db.execute(schema);
-        db.execute("INSERT INTO meta VALUES (1, '" + on.clock_domain() + "', " + first + ", " +
-                   first + ")");
+        write_tables(db, on.clock_domain(), std::to_string(on.wall_clock_us()));
         db.execute("PRAGMA application_id = " + std::to_string(application_id));
-        db.execute("PRAGMA user_version = " + std::to_string(schema_version));
     }
     db.execute("COMMIT");
 }
@@ -174,11 +177,11 @@ enum class nature : std::uint8_t { empty, ours, another_database, no_database };
 /// Whether somebody has taken a table or the counter out of it.
 [[nodiscard]] bool has_all(connection& db) {
     return db.ask_number("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN"
-                         " ('meta', 'process', 'bond', 'holder', 'waiter')") == 5 &&
+                         " ('meta', 'process', 'bond', 'holder', 'waiter', 'taken')") == 6 &&
            db.ask_number("SELECT count(*) FROM meta") == 1;
 }
 
-enum class state : std::uint8_t { good, unmade, damaged };
+enum class state : std::uint8_t { good, unmade, old, damaged };
 
 [[nodiscard]] state state_of_ours(lock_file& file) {
     auto& db = *file.db;
@@ -191,6 +194,8 @@ enum class state : std::uint8_t { good, unmade, damaged };
         if (version == 0) // whoever made it did not come to the end
             return db.ask_number("SELECT count(*) FROM sqlite_schema") == 0 ? state::unmade
                                                                             : state::damaged;
+        if (version < schema_version)
+            return state::old;
         return has_all(db) && is_sound(db, file.directory) ? state::good : state::damaged;
     } catch (const trouble& what) {
         if (is_damage(what.code()))
@@ -252,13 +257,29 @@ void move_aside(lock_file& file, const machine& on) {
                            "; nobody holds anything of it");
 }
 
+// ---------------------------------------------------------------------- of an older holdfast
+
+/// Alone, and with nobody alive, nothing in it matters but the fences.
+void bring_up_to_date(lock_file& file, const machine& on) {
+    if (somebody_lives(file.directory))
+        refuse(file.path +
+               " is in use by processes of an older holdfast; end them, then try again");
+    auto& db = *file.db;
+    transaction whole{db};
+    const auto first = db.ask_number("SELECT fence_end FROM meta");
+    for (const char* table : {"meta", "process", "bond", "holder", "waiter", "taken"})
+        db.execute(std::string{"DROP TABLE IF EXISTS "} + table);
+    write_tables(db, on.clock_domain(), std::to_string(first));
+    whole.commit();
+}
+
 // ------------------------------------------------------------------------- whose clock it has
 
 /// The times of another boot mean nothing, and who held something then is gone. The fences go on
 /// above all that may have been handed out.
 void start_afresh(connection& db, const std::string& domain, std::int64_t floor) {
     transaction whole{db};
-    for (const char* table : {"holder", "waiter", "bond", "process"})
+    for (const char* table : {"holder", "waiter", "bond", "process", "taken"})
         db.execute(std::string{"DELETE FROM "} + table);
     db.execute("UPDATE meta SET domain = '" + domain + "', fence_next = max(fence_end, " +
                std::to_string(floor) + "), fence_end = max(fence_end, " + std::to_string(floor) +
@@ -331,11 +352,13 @@ void make(lock_file& file, const machine& on) {
         put_empty_file(file.path, sharing::in_directory(parent));
         connect(file);
     }
-    const bool unmade = state_of(file) == state::unmade;
-    if (unmade)
+    const auto found = state_of(file);
+    if (found == state::unmade)
         fill(*file.db, on);
     settle_in(file);
-    if (unmade)
+    if (found == state::old)
+        bring_up_to_date(file, on);
+    if (found != state::good)
         sync_all(*file.db);
 }
 

@@ -159,7 +159,8 @@ void ledger::keep_bond(trial& t,
                        std::optional<bond_id> known,
                        const std::optional<bond_row>& found) {
     if (known && found) {
-        t.result.bond = is_due(*found, t.now) ? renew(*known, t.now) : kept{*known, *found};
+        t.result.bond =
+            is_due(*found, t.now) ? renew(*known, t.now, t.after) : kept{*known, *found};
         return;
     }
     t.result.lost = known; // if there was one: somebody ended it, and with it all that it kept
@@ -241,7 +242,7 @@ ledger::refusal(trial& t, const queue_view& queue, const std::vector<holder_row>
     }
     for (const auto& h : holders) {
         const auto life = life_of(h.process);
-        if (life == liveness::alive)
+        if (life != liveness::unknown) // if it died since settle() looked, that is seen at once
             watch(h.process);
         if (!(h.children_keep_locks && life == liveness::alive))
             no.retry_after = std::min(no.retry_after,
@@ -287,28 +288,42 @@ bool ledger::release(const claim& c, const grant& given, instant now, aftermath&
 }
 
 // Also when its time is over: whoever takes a lock for that reason ends the bond in the same
-// transaction. So a bond that is there has lost nothing.
-std::optional<kept> ledger::renew(bond_id id, instant now) {
+// transaction. So a bond that is there has lost nothing but what an operator took; who renews it
+// hears of that at the latest here, should the letter not have come.
+std::optional<kept> ledger::renew(bond_id id, instant now, aftermath& after) {
     auto found = db_.ask(query::bond_prolong, now, self_, id);
     if (!found.next())
         return std::nullopt;
     const kept renewed{id, read_bond(found, 0)};
     found.finish();
+    if (auto taken = taken_from_us(); !taken.empty()) {
+        after.taken.insert(after.taken.end(), taken.begin(), taken.end());
+        db_.tell(query::taken_remove, self_);
+    }
     return renewed;
 }
 
 // The name is free at once, whatever its holder believes: that is what the operator asked for. What
-// else the same bond keeps was not asked for. The bond can only be lost as a whole, so it is never
-// renewed again; but until its time is over nobody else gets the rest.
+// else the same bond keeps was not asked for, and stays.
 std::size_t ledger::force_release(const std::string& name, instant now, aftermath& after) {
     const auto holders = holders_of(name);
     for (const auto& h : holders) {
         db_.tell(query::holder_remove, name, h.nonce);
-        db_.tell(h.kept_by->automatic ? query::bond_end : query::bond_remove, h.process, h.bond);
-        after.letters.push_back({h.process, letter::about_bond(h.bond)});
+        db_.tell(query::taken_add, h.process, name, h.nonce);
+        if (h.kept_by && !h.kept_by->automatic)
+            db_.tell(query::bond_remove, h.process, h.bond);
+        after.letters.push_back({h.process, {letter::word::taken, h.nonce}});
     }
     serve(name, now, after);
     return holders.size();
+}
+
+std::vector<nonce> ledger::taken_from_us() {
+    std::vector<nonce> all;
+    auto found = db_.ask(query::taken_of, self_);
+    while (found.next())
+        all.push_back(found.nonce(0));
+    return all;
 }
 
 std::optional<aftermath::push> ledger::find_grant(const std::string& name, const nonce& whose) {
@@ -524,6 +539,7 @@ void ledger::bury(process_id who, end how, instant now, aftermath& after) {
     }
     if (all_gone) {
         db_.tell(query::process_remove, who);
+        db_.tell(query::taken_remove, who);
         after.buried.push_back(who);
     }
     std::sort(touched.begin(), touched.end());

@@ -42,6 +42,7 @@ struct aftermath {
     };
     std::vector<addressed> letters;
     std::vector<push> pushes;
+    std::vector<nonce> taken;       ///< grants of ours that an operator took away
     std::vector<process_id> buried; ///< their FIFOs are of no use any more
 };
 
@@ -84,11 +85,14 @@ public:
     /// Says which bond went with it, if it was an explicit lease's own.
     [[nodiscard]] std::optional<bond_id> withdraw(const claim&, instant now, aftermath&);
     [[nodiscard]] bool release(const claim&, const grant&, instant now, aftermath&);
-    [[nodiscard]] std::optional<kept> renew(bond_id, instant now);
+    [[nodiscard]] std::optional<kept> renew(bond_id, instant now, aftermath&);
     [[nodiscard]] std::size_t force_release(const std::string& name, instant now, aftermath&);
 
     /// A grant of ours that somebody else made. Needs no transaction.
     [[nodiscard]] std::optional<aftermath::push> find_grant(const std::string& name, const nonce&);
+
+    /// What an operator took from us. Needs no transaction.
+    [[nodiscard]] std::vector<nonce> taken_from_us();
 
     /// Ends a bond of ours that was forgotten, once its time and its lock delay are over.
     void end_forgotten(bond_id, instant now, aftermath&);

@@ -160,7 +160,7 @@ mail presence::read() {
             letter next{static_cast<letter::word>(buffer[at]), {}};
             std::memcpy(next.about.bytes.data(), &buffer[at + 1], next.about.bytes.size());
             come.torn =
-                come.torn || std::string_view{"glwb"}.find(buffer[at]) == std::string_view::npos;
+                come.torn || std::string_view{"glwtb"}.find(buffer[at]) == std::string_view::npos;
             come.letters.push_back(next);
         }
         come.torn = come.torn || size % letter::size != 0;

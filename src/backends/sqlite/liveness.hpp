@@ -52,6 +52,7 @@ struct letter {
         granted = 'g',   ///< your waiting claim `about` is a grant now
         look = 'l',      ///< those before your waiting claim `about` have changed: ask again
         wanted = 'w',    ///< somebody waits for what your grant `about` holds
+        taken = 't',     ///< an operator took your grant `about` away
         bond_lost = 'b', ///< your bond was ended; its number is in `about`
     };
     word what{};

@@ -30,7 +30,6 @@ CREATE TABLE bond (
     lock_delay INTEGER NOT NULL,
     expires_at INTEGER NOT NULL,
     automatic  INTEGER NOT NULL,
-    ended      INTEGER NOT NULL,
     PRIMARY KEY (process, id)
 ) STRICT, WITHOUT ROWID;
 
@@ -57,6 +56,13 @@ CREATE TABLE waiter (
     since   INTEGER NOT NULL,
     PRIMARY KEY (name, seq)
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE taken (
+    process INTEGER NOT NULL,
+    name    TEXT    NOT NULL,
+    nonce   BLOB    NOT NULL,
+    PRIMARY KEY (process, name, nonce)
+) STRICT, WITHOUT ROWID;
 )";
 
 std::string_view text_of(query which) noexcept {
@@ -77,7 +83,7 @@ std::string_view text_of(query which) noexcept {
         return "SELECT NOT EXISTS (SELECT 1 FROM holder WHERE name = ?1)"
                " AND NOT EXISTS (SELECT 1 FROM waiter WHERE name = ?1),"
                " m.fence_next, m.fence_end, b.ttl, b.lock_delay, b.expires_at, b.automatic"
-               " FROM meta m LEFT JOIN bond b ON b.process = ?2 AND b.id = ?3 AND NOT b.ended"
+               " FROM meta m LEFT JOIN bond b ON b.process = ?2 AND b.id = ?3"
                " WHERE m.one = 1";
 
     case query::holders_of:
@@ -102,7 +108,6 @@ std::string_view text_of(query which) noexcept {
         return "SELECT w.seq, w.nonce, w.process, w.bond, w.mode, w.permits,"
                " b.ttl, b.lock_delay, b.expires_at, b.automatic"
                " FROM waiter w LEFT JOIN bond b ON b.process = w.process AND b.id = w.bond"
-               " AND NOT b.ended"
                " WHERE w.name = ?1 ORDER BY w.seq";
     case query::waiter_after:
         return "SELECT process, nonce FROM waiter WHERE name = ?1 AND seq > ?2 ORDER BY seq LIMIT "
@@ -117,20 +122,26 @@ std::string_view text_of(query which) noexcept {
 
     case query::bond_find:
         return "SELECT ttl, lock_delay, expires_at, automatic FROM bond"
-               " WHERE process = ?1 AND id = ?2 AND NOT ended";
+               " WHERE process = ?1 AND id = ?2";
     case query::bond_free_at:
         return "SELECT expires_at + lock_delay FROM bond WHERE process = ?1 AND id = ?2";
     case query::bond_add:
-        return "INSERT INTO bond SELECT ?1, ?2, ?3, ?4, ?5, ?6, 0"
+        return "INSERT INTO bond SELECT ?1, ?2, ?3, ?4, ?5, ?6"
                " WHERE EXISTS (SELECT 1 FROM process WHERE id = ?1)";
     case query::bond_prolong:
         return "UPDATE bond SET expires_at = max(expires_at, ?1 + ttl)"
-               " WHERE process = ?2 AND id = ?3 AND NOT ended"
+               " WHERE process = ?2 AND id = ?3"
                " RETURNING ttl, lock_delay, expires_at, automatic";
-    case query::bond_end:
-        return "UPDATE bond SET ended = 1 WHERE process = ?1 AND id = ?2";
     case query::bond_remove:
         return "DELETE FROM bond WHERE process = ?1 AND id = ?2";
+
+    case query::taken_add:
+        return "INSERT OR IGNORE INTO taken VALUES (?1, ?2, ?3)";
+    case query::taken_of:
+        return "SELECT nonce FROM taken t WHERE process = ?1 AND NOT EXISTS"
+               " (SELECT 1 FROM holder h WHERE h.name = t.name AND h.nonce = t.nonce)";
+    case query::taken_remove:
+        return "DELETE FROM taken WHERE process = ?1";
 
     case query::process_add:
         return "INSERT INTO process VALUES (?1, ?2, ?3, ?4, ?5)";

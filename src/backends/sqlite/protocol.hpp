@@ -5,11 +5,11 @@
 //   process ──1:n── bond ──1:n── holder   (name, nonce)   who holds
 //        │                 └─1:n── waiter (name, seq)     who waits, in order
 //        └── <path>.d/<id>.live, <id>.wake                whether it lives; how to wake it
+//   taken (process, name, nonce): what an operator took away and its process may not have heard of
 //   meta: the clock domain, the next fence, and up to where fences are reserved on disk
 //
 // Invariants, true after each transaction:
-//   · a holder whose bond is not there holds nothing; its row is rubbish. One whose bond is `ended`
-//     (an operator took away something else that it kept) holds until its time is over;
+//   · a holder whose bond is not there holds nothing; its row is rubbish;
 //   · the holders of a name go together: one exclusive (and readers within it), or readers, or
 //   permits; · the first waiter that can be served has been: nobody waits for a free name, unless
 //   frozen; · every fence handed out is below meta.fence_end, and meta.fence_end is on the disk.
@@ -25,7 +25,7 @@ namespace holdfast::sqlite {
 // -------------------------------------------------------------------------------- what is in it
 
 inline constexpr std::int32_t application_id = 0x686f6c64; // "hold", at byte 68 of the file
-inline constexpr std::int64_t schema_version = 1;          // PRAGMA user_version
+inline constexpr std::int64_t schema_version = 2;          // PRAGMA user_version
 inline constexpr std::int64_t reserved_passes = 64;        // fences that come along with each grant
 inline constexpr std::int64_t fence_block = 1 << 24;       // fences reserved by one synced write
 
@@ -90,13 +90,15 @@ enum class query : std::uint8_t {
     waiter_remove, ///< name, nonce → seq, bond
     waiter_rebind, ///< bond, name, seq
 
-    // None of these sees a bond that is ended, except where it says so.
     bond_find,    ///< process, bond → ttl, lock_delay, expires_at, automatic
     bond_add,     ///< process, bond, ttl, lock_delay, expires_at, automatic; none if we are unknown
     bond_prolong, ///< now, process, bond → as bond_find
-    bond_end,     ///< process, bond: never to be renewed again
-    bond_free_at, ///< process, bond, ended or not → when it keeps nobody out any more
-    bond_remove,  ///< process, bond, ended or not
+    bond_free_at, ///< process, bond → when it keeps nobody out any more
+    bond_remove,  ///< process, bond
+
+    taken_add,    ///< process, name, nonce
+    taken_of,     ///< process → nonce, of those that were not granted again
+    taken_remove, ///< process
 
     process_add,               ///< id, host, pid, purpose, children_keep_locks
     process_find,              ///< id → host, pid, purpose

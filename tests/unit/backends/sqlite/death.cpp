@@ -39,6 +39,28 @@ TEST_F(sqlite_death, a_killed_holder_is_noticed_at_once_by_the_first_in_line) {
     EXPECT_EQ(files_in(file + ".d").size(), 3U);
 }
 
+TEST_F(sqlite_death, a_holder_that_dies_while_a_waiter_asks_again_is_noticed) {
+    peer b{file, here};
+    for (int round = 0; round < 1000; ++round) {
+        auto holder = holder_of({.ttl = 1h});
+        static_cast<void>(holder.hear());
+        const auto mine = claim_for({.ttl = 1h});
+        static_cast<void>(b.refused(mine));
+        b.said.wakings.clear();
+        ::kill(holder.pid(), SIGKILL); // and it dies while we ask, or a little later
+        auto answer = b.attempt(mine);
+        const auto asks = round % 20; // the last of them, at times, while it is dying
+        for (int again = 0; again < asks && !std::holds_alternative<grant>(answer); ++again)
+            answer = b.attempt(mine);
+        if (!std::holds_alternative<grant>(answer)) {
+            ASSERT_TRUE(b.hear_until([&] { return !b.said.wakings.empty(); })) << round;
+            answer = b.attempt(mine);
+        }
+        ASSERT_TRUE(std::holds_alternative<grant>(answer));
+        b.release(mine, std::get<grant>(answer));
+    }
+}
+
 TEST_F(sqlite_death, a_try_sees_that_the_holder_is_dead) {
     auto holder = holder_of({.ttl = 1h});
     static_cast<void>(holder.hear());

@@ -106,10 +106,27 @@ TEST_F(sqlite_file, the_database_of_another_program_is_refused_and_not_touched) 
 
 TEST_F(sqlite_file, a_newer_format_is_refused_and_not_touched) {
     use();
-    change(file, "PRAGMA user_version = 2");
+    change(file, "PRAGMA user_version = 99");
     EXPECT_NE(refusal_of(file).find("newer holdfast"), std::string::npos);
-    EXPECT_EQ(look(file, "PRAGMA user_version"), 2);
+    EXPECT_EQ(look(file, "PRAGMA user_version"), 99);
     EXPECT_TRUE(moved_aside().empty());
+}
+
+TEST_F(sqlite_file, an_older_format_is_brought_up_to_date_and_fences_go_on) {
+    fence before;
+    {
+        peer a{file};
+        before = a.take(claim_for({})).fence;
+        // As format 1 was: another column, and one table less.
+        change(file, "DROP TABLE taken");
+        change(file, "ALTER TABLE bond ADD COLUMN ended INTEGER NOT NULL DEFAULT 0");
+        change(file, "PRAGMA user_version = 1");
+        EXPECT_NE(refusal_of(file).find("older holdfast"), std::string::npos) << "a still lives";
+    }
+    peer b{file};
+    EXPECT_GT(b.take(claim_for({})).fence, before);
+    EXPECT_TRUE(moved_aside().empty());
+    EXPECT_TRUE(b.said.notices.empty());
 }
 
 TEST_F(sqlite_file, a_directory_or_a_device_is_refused) {
@@ -203,7 +220,7 @@ TEST_F(sqlite_file, a_damaged_file_is_moved_aside_and_said_so) {
         EXPECT_NE(p.said.notices[0].find("moved aside to " + file + ".corrupt-"),
                   std::string::npos);
         EXPECT_GT(p.take(claim_for({})).fence.value(), before) << "the clock is the floor";
-        const auto health = p.engine->examine(boot_clock::now() + soon);
+        const auto health = p.examine();
         ASSERT_FALSE(health.empty());
         EXPECT_EQ(health[0].how, finding::grade::warning) << "the doctor mentions the leftover";
         EXPECT_NE(health[0].what.find("corrupt-"), std::string::npos);
@@ -482,10 +499,7 @@ TEST_F(sqlite_file, root_does_not_shut_out_the_owner_of_a_file) {
                           const auto waiting = claim_for({.ttl = 1h});
                           if (p.refused(waiting).place != 1)
                               return 1;
-                          return p.engine->examine(boot_clock::now() + soon).front().how ==
-                                         finding::grade::good
-                                     ? 0
-                                     : 2;
+                          return p.examine().front().how == finding::grade::good ? 0 : 2;
                       }),
               0);
     root.release(mine, held);

@@ -421,56 +421,72 @@ TEST_F(sqlite_locking, an_operator_takes_a_lock_away_and_the_holder_is_told) {
     static_cast<void>(b.refused(second));
     EXPECT_EQ(c.force_release("a"), 1U);
     EXPECT_TRUE(b.await_grant(second->nonce));
-    ASSERT_TRUE(a.hear_until([&] { return !a.said.lost.empty(); }));
-    EXPECT_EQ(a.said.lost, std::vector{held.terms.bond});
-    EXPECT_EQ(a.renew(held.terms.bond), renewed::lost);
+    ASSERT_TRUE(a.hear_until([&] { return !a.said.taken.empty(); }));
+    EXPECT_EQ(a.said.taken, std::vector{first->nonce});
+    EXPECT_EQ(a.release(first, held), release_result::lost);
     EXPECT_EQ(c.force_release("nobody holds this"), 0U);
 }
 
-TEST_F(sqlite_locking, what_else_the_holder_of_a_taken_lock_held_is_nobodys_before_its_time) {
+TEST_F(sqlite_locking, what_else_the_holder_of_a_taken_lock_held_stays_his) {
     const auto x = claim_for({.name = "x", .ttl = 10s}), y = claim_for({.name = "y", .ttl = 10s});
-    const auto gx = a.take(x);
-    static_cast<void>(a.take(y));
+    const auto gx = a.take(x), gy = a.take(y);
+    EXPECT_EQ(gx.terms.bond, gy.terms.bond);
     EXPECT_EQ(c.force_release("x"), 1U);
     static_cast<void>(b.take(claim_for({.name = "x"})));
-    static_cast<void>(
-        b.refused(claim_for({.name = "y"}), joining::none)); // a may still believe in it
-    EXPECT_EQ(a.renew(gx.terms.bond), renewed::lost);
-    const auto next = a.take(claim_for({.name = "z", .ttl = 10s}));
-    EXPECT_NE(next.terms.bond, gx.terms.bond);
-    EXPECT_EQ(a.said.lost, std::vector{gx.terms.bond});
-    a.engine->forget(gx.terms.bond);
     here.pass(9s);
-    EXPECT_EQ(a.renew(next.terms.bond), renewed::yes);
+    EXPECT_EQ(a.renew(gx.terms.bond), renewed::yes);
+    here.pass(9s);
     static_cast<void>(b.refused(claim_for({.name = "y"}), joining::none));
-    here.pass(2s);
-    static_cast<void>(b.take(claim_for({.name = "y"})));
-    static_cast<void>(b.refused(claim_for({.name = "z"}), joining::none));
-    here.pass(20s);
-    static_cast<void>(a.take(claim_for({.name = "w"})));
-    EXPECT_EQ(look(file, "SELECT count(*) FROM bond WHERE ended"), 0) << "cleared away";
+    EXPECT_TRUE(a.said.lost.empty());
+    EXPECT_EQ(a.release(y, gy), release_result::released);
 }
 
-TEST_F(sqlite_locking, after_its_bond_was_taken_a_client_gets_a_new_one_and_hears_of_the_loss) {
-    const auto held = a.take(claim_for({.name = "x"}));
+TEST_F(sqlite_locking, who_missed_the_letter_hears_with_the_next_renewal_what_was_taken) {
+    const auto x = claim_for({.name = "x"});
+    const auto held = a.take(x);
+    EXPECT_EQ(c.force_release("x"), 1U); // a does not read its letters
+    EXPECT_EQ(a.renew(held.terms.bond), renewed::yes);
+    EXPECT_EQ(a.said.taken, std::vector{x->nonce});
+    EXPECT_EQ(look(file, "SELECT count(*) FROM taken"), 0) << "told, so no longer kept";
+}
+
+TEST_F(sqlite_locking, who_missed_the_letter_hears_with_a_renewal_along_the_way) {
+    const auto x = claim_for({.name = "x"});
+    static_cast<void>(a.take(x));
     EXPECT_EQ(c.force_release("x"), 1U);
-    const auto next = a.take(claim_for({.name = "y"}));
-    EXPECT_NE(next.terms.bond, held.terms.bond);
-    EXPECT_EQ(a.said.lost, std::vector{held.terms.bond});
+    here.pass(15s); // half of its life: the next attempt renews the bond as well
+    static_cast<void>(a.take(claim_for({.name = "y"})));
+    EXPECT_EQ(a.said.taken, std::vector{x->nonce});
 }
 
-TEST_F(sqlite_locking, a_waiter_whose_bond_was_taken_comes_back_under_a_new_one) {
-    const auto first = claim_for({.name = "x"}), second = claim_for({.name = "x"});
-    const auto held = a.take(first);
-    const auto other = b.take(claim_for({.name = "y"}));
-    static_cast<void>(b.refused(second));
-    EXPECT_EQ(c.force_release("y"), 1U);
-    a.release(first, held); // b is frozen now: nobody vouches for it
-    const auto given = b.take(second);
-    EXPECT_NE(given.terms.bond, other.terms.bond);
-    EXPECT_EQ(b.said.lost, std::vector{other.terms.bond});
-    EXPECT_EQ(b.renew(given.terms.bond), renewed::yes);
-    EXPECT_EQ(b.release(second, given), release_result::released);
+TEST_F(sqlite_locking, what_was_taken_and_granted_again_is_not_lost_twice) {
+    const auto x = claim_for({.name = "x"});
+    static_cast<void>(a.take(x));
+    EXPECT_EQ(c.force_release("x"), 1U);
+    const auto again = a.take(x); // the same claim: its first answer may have been unknown
+    EXPECT_EQ(a.renew(again.terms.bond), renewed::yes);
+    EXPECT_TRUE(a.said.taken.empty());
+    EXPECT_EQ(a.release(x, again), release_result::released);
+}
+
+TEST_F(sqlite_locking, an_explicit_lease_that_was_taken_takes_its_own_bond_along) {
+    const auto x = claim_for({.name = "x", .renewal = renewal::none});
+    const auto held = a.take(x);
+    EXPECT_EQ(c.force_release("x"), 1U);
+    EXPECT_EQ(look(file, "SELECT count(*) FROM bond"), 0);
+    ASSERT_TRUE(a.hear_until([&] { return !a.said.taken.empty(); }));
+    EXPECT_EQ(a.release(x, held), release_result::lost);
+}
+
+TEST_F(sqlite_locking, what_was_taken_from_a_process_is_forgotten_with_it) {
+    {
+        peer d{file, here};
+        static_cast<void>(d.take(claim_for({.name = "x"})));
+        EXPECT_EQ(c.force_release("x"), 1U);
+        EXPECT_EQ(look(file, "SELECT count(*) FROM taken"), 1);
+        d.engine->close(boot_clock::now() + soon);
+    }
+    EXPECT_EQ(look(file, "SELECT count(*) FROM taken"), 0);
 }
 
 TEST_F(sqlite_locking, inspect_shows_holders_and_waiters_in_order) {
@@ -504,7 +520,7 @@ TEST_F(sqlite_locking, inspect_shows_holders_and_waiters_in_order) {
 
 TEST_F(sqlite_locking, looking_does_not_make_a_client_known) {
     static_cast<void>(a.inspect());
-    static_cast<void>(a.engine->examine(boot_clock::now() + soon));
+    static_cast<void>(a.examine());
     EXPECT_EQ(a.force_release("x"), 0U);
     EXPECT_EQ(look(file, "SELECT count(*) FROM process"), 0);
     EXPECT_EQ(files_in(file + ".d"), std::vector<std::string>{"guard"});
@@ -512,7 +528,7 @@ TEST_F(sqlite_locking, looking_does_not_make_a_client_known) {
 
 TEST_F(sqlite_locking, a_sound_file_gives_the_doctor_no_warning) {
     static_cast<void>(a.take(claim_for({})));
-    for (const auto& f : b.engine->examine(boot_clock::now() + soon))
+    for (const auto& f : b.examine())
         EXPECT_EQ(f.how, finding::grade::good) << f.what;
 }
 

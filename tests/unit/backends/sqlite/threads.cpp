@@ -21,10 +21,12 @@ public:
     }
     void renewed(ticket, std::span<const renewal_answer>) override {}
     void inspected(ticket, result<std::vector<lock_info>>) override {}
+    void examined(ticket, std::vector<finding>) override {}
     void forced(ticket, result<std::size_t>) override {}
     void woken(const nonce&) override { ++events; }
     void granted(const nonce&, const grant&) override { ++events; }
     void bond_lost(bond_id) override { ++lost; }
+    void grant_lost(const nonce&) override { ++lost; }
     void wanted(const nonce&) override { ++events; }
     void link(link_state, std::string_view) override {}
     void notice(std::string_view) override {}
@@ -83,6 +85,7 @@ TEST(sqlite_threads, events_are_told_with_nothing_locked) {
         void released(ticket, release_result) override {}
         void renewed(ticket, std::span<const renewal_answer>) override {}
         void inspected(ticket, result<std::vector<lock_info>> r) override { seen = r.has_value(); }
+        void examined(ticket, std::vector<finding>) override {}
         void forced(ticket, result<std::size_t>) override {}
         void woken(const nonce&) override {}
         void granted(const nonce&, const grant&) override {
@@ -90,6 +93,7 @@ TEST(sqlite_threads, events_are_told_with_nothing_locked) {
             engine->inspect({{}, at, at + soon}, "*");
         }
         void bond_lost(bond_id) override {}
+        void grant_lost(const nonce&) override {}
         void wanted(const nonce&) override {}
         void link(link_state, std::string_view) override {}
         void notice(std::string_view) override {}

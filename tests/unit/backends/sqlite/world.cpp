@@ -114,6 +114,11 @@ std::vector<lock_info> peer::inspect(const std::string& pattern) {
     return answer.has_value() ? *answer : std::vector<lock_info>{};
 }
 
+std::vector<finding> peer::examine() {
+    engine->examine(now());
+    return said.examinations.back();
+}
+
 std::size_t peer::force_release(const std::string& name) {
     engine->force_release(now(), name);
     const auto& answer = said.forcings.back();

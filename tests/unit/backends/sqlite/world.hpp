@@ -80,6 +80,9 @@ public:
     void inspected(ticket, result<std::vector<lock_info>> r) override {
         put([&] { inspections.push_back(std::move(r)); });
     }
+    void examined(ticket, std::vector<finding> all) override {
+        put([&] { examinations.push_back(std::move(all)); });
+    }
     void forced(ticket, result<std::size_t> r) override {
         put([&] { forcings.push_back(r); });
     }
@@ -91,6 +94,9 @@ public:
     }
     void bond_lost(bond_id b) override {
         put([&] { lost.push_back(b); });
+    }
+    void grant_lost(const nonce& n) override {
+        put([&] { taken.push_back(n); });
     }
     void wanted(const nonce& n) override {
         put([&] { wants.push_back(n); });
@@ -106,7 +112,8 @@ public:
     std::vector<renewal_answer> renewals;
     std::vector<result<std::vector<lock_info>>> inspections;
     std::vector<result<std::size_t>> forcings;
-    std::vector<nonce> wakings, wants;
+    std::vector<std::vector<finding>> examinations;
+    std::vector<nonce> wakings, wants, taken;
     std::vector<grant> grants;
     std::vector<bond_id> lost;
     std::vector<std::string> notices;
@@ -153,6 +160,7 @@ public:
     std::vector<renewal_answer> renew(const std::vector<bond_id>&);
     [[nodiscard]] renewed renew(bond_id);
     [[nodiscard]] std::vector<lock_info> inspect(const std::string& pattern = "*");
+    [[nodiscard]] std::vector<finding> examine();
     [[nodiscard]] std::size_t force_release(const std::string& name);
 
     /// Lets the backend read what comes until the condition holds; false after `soon`.
