@@ -18,6 +18,7 @@
 
 #include <holdfast/client.hpp>
 #include <holdfast/lease.hpp>
+#include <holdfast/multi_lock.hpp>
 #include <holdfast/mutex.hpp>
 #include <holdfast/recursive_mutex.hpp>
 #include <holdfast/semaphore.hpp>
@@ -43,6 +44,8 @@ namespace detail {
 
 using acquire_signature = void(error_code, lease);
 using try_acquire_signature = void(error_code, std::optional<lease>);
+using acquire_all_signature = void(error_code, multi_lease);
+using try_acquire_all_signature = void(error_code, std::optional<multi_lease>);
 using release_signature = void(error_code, release_result);
 using inspect_signature = void(error_code, std::vector<lock_info>);
 using examine_signature = void(error_code, std::vector<finding>);
@@ -70,6 +73,8 @@ private:
 
 void begin_acquire(const client&, request, handler_of<acquire_signature>);
 void begin_acquire(const client&, request, handler_of<try_acquire_signature>);
+void begin_acquire_all(const client&, std::vector<request>, handler_of<acquire_all_signature>);
+void begin_acquire_all(const client&, std::vector<request>, handler_of<try_acquire_all_signature>);
 void begin_release(lease, handler_of<release_signature>);
 void begin_inspect(const client&, std::string pattern, handler_of<inspect_signature>);
 void begin_examine(const client&, handler_of<examine_signature>);
@@ -81,6 +86,17 @@ auto initiate_acquire(const client& on, request wanted, Token&& token) {
     return boost::asio::async_initiate<Token, Signature>(
         [](auto handler, client c, request r) {
             begin_acquire(c, std::move(r), handler_of<Signature>{std::move(handler)});
+        },
+        token,
+        on,
+        std::move(wanted));
+}
+
+template <class Signature, class Token>
+auto initiate_acquire_all(const client& on, std::vector<request> wanted, Token&& token) {
+    return boost::asio::async_initiate<Token, Signature>(
+        [](auto handler, const client& c, std::vector<request> all) {
+            begin_acquire_all(c, std::move(all), handler_of<Signature>{std::move(handler)});
         },
         token,
         on,
@@ -146,6 +162,16 @@ template <class Token> auto semaphore::async_acquire(acquire_options options, To
 template <class Token> auto semaphore::async_try_acquire(acquire_options options, Token&& token) {
     return detail::initiate_acquire<detail::try_acquire_signature>(
         client_, wish(mode::permit, options), std::forward<Token>(token));
+}
+
+template <class Token> auto multi_lock::async_acquire(acquire_options options, Token&& token) {
+    return detail::initiate_acquire_all<detail::acquire_all_signature>(
+        client_, requests(options), std::forward<Token>(token));
+}
+
+template <class Token> auto multi_lock::async_try_acquire(acquire_options options, Token&& token) {
+    return detail::initiate_acquire_all<detail::try_acquire_all_signature>(
+        client_, requests(options), std::forward<Token>(token));
 }
 
 template <class Token> auto lease::async_release(Token&& token) {

@@ -2,7 +2,9 @@
 
 #include <holdfast/capabilities.hpp>
 #include <holdfast/clock.hpp>
+#include <holdfast/guarantee.hpp>
 #include <holdfast/inspect.hpp>
+#include <holdfast/retry.hpp>
 
 #include <memory>
 #include <string>
@@ -22,7 +24,8 @@ struct client_options {
     std::shared_ptr<holdfast::observer> observer{}; ///< told of everything that matters
     std::string purpose{}; ///< what `holdfast ls` says of us; else the command line
     bool children_keep_locks =
-        false; ///< an embedded lock stays taken until all our children are gone too
+        false;              ///< an embedded lock stays taken until all our children are gone too
+    retry_policy connect{}; ///< how open() goes on when the engine cannot be opened just now
 };
 
 /// One engine, and all that keeps what we hold of it. A cheap handle: copies share the same client.
@@ -35,6 +38,9 @@ public:
 
     /// What this engine can do, and on what its guarantee rests.
     [[nodiscard]] const holdfast::capabilities& capabilities() const noexcept;
+
+    /// Throws errc::unsupported with the reason, unless the engine gives all of this.
+    void require(guarantees) const;
 
     /// Who holds and who waits, for names that match a glob pattern.
     [[nodiscard]] std::vector<lock_info> inspect(const std::string& pattern = "*") const;

@@ -2,6 +2,7 @@
 #include "lease/hold.hpp"
 #include "primitives/checks.hpp"
 #include "runtime/quiet_thread.hpp"
+#include "waiting/ascent.hpp"
 
 #include <holdfast/async.hpp>
 
@@ -9,8 +10,12 @@
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 
+#include <algorithm>
+#include <atomic>
+#include <functional>
 #include <memory>
 #include <type_traits>
+#include <utility>
 
 namespace holdfast::detail {
 namespace {
@@ -98,6 +103,101 @@ private:
     std::shared_ptr<async_acquire> self_;
 };
 
+/// Several acquisitions, one after another; the next begins where the answer to the last is told.
+template <class Answer>
+class async_ascent final : public acquirer,
+                           public std::enable_shared_from_this<async_ascent<Answer>> {
+public:
+    async_ascent(std::shared_ptr<client_state> state,
+                 std::vector<request> wanted,
+                 handler_of<void(error_code, Answer)> handler)
+        : state_{*state}, done_{std::move(state), std::move(handler)}, wanted_{std::move(wanted)},
+          way_{wanted_.size(), wanted_.front().options.wait, boot_clock::now()} {}
+
+    void start() {
+        self_ = this->shared_from_this();
+        if (auto slot = done_.slot(); slot.is_connected())
+            slot.assign([weak = this->weak_from_this()](asio::cancellation_type how) {
+                if (const auto op = weak.lock(); op && how != asio::cancellation_type::none)
+                    op->cancel();
+            });
+        if (const char* wrong = what_is_wrong_with(wanted_.front().options))
+            return told(errc::bad_option, wrong, nullptr);
+        if (done_.state()->forked())
+            return told(errc::unsupported, {}, nullptr);
+        ask();
+    }
+
+    void told(error_code ec, std::string, std::shared_ptr<hold> granted) override {
+        using step = ascent::step;
+        if (!granted)
+            return finish(ec);
+        taken_.push_back(hold::make_lease(std::move(granted), done_.state()));
+        switch (way_.granted(std::all_of(taken_.begin(), taken_.end(), std::mem_fn(&lease::held)),
+                             boot_clock::now())) {
+        case step::ask:
+            return ask();
+        case step::start_over:
+            give_back();
+            return ask();
+        case step::give_up:
+            return finish(errc::timed_out);
+        case step::done:
+            return finish({});
+        }
+    }
+
+private:
+    // A cancellation may come while one answer is told and the next is not asked for yet: whoever
+    // is later, it or the asking, sees the other.
+    void cancel() {
+        cancelled_ = true;
+        state_.cancel(*this, asio::error::operation_aborted);
+    }
+
+    void ask() {
+        const auto alive = this->shared_from_this();
+        const auto state = done_.state(); // the last answer takes it along
+        what = wanted_[way_.next()];
+        what.options.wait = way_.wait_left(boot_clock::now());
+        if (cancelled_)
+            return finish(asio::error::operation_aborted);
+        state->start_acquire(*this, patience::none);
+        if (cancelled_)
+            state->cancel(*this, asio::error::operation_aborted);
+    }
+
+    void give_back() {
+        while (!taken_.empty())
+            taken_.pop_back();
+    }
+
+    void finish(error_code ec) {
+        const auto alive = std::move(self_);
+        const bool all = !ec && !taken_.empty() && taken_.size() == wanted_.size();
+        Answer answer{};
+        if (all)
+            answer = multi_lease{std::exchange(taken_, {})};
+        else
+            give_back();
+        if constexpr (std::is_same_v<Answer, multi_lease>)
+            ec = all || ec ? ec : make_error_code(errc::timed_out);
+        else if (ec == errc::timed_out)
+            ec = {};
+        if (ec == errc::cancelled)
+            ec = asio::error::operation_aborted;
+        done_.call(ec, std::move(answer));
+    }
+
+    client_state& state_; // lives until the slot is cleared: in `done_`, then in its last task
+    completion<void(error_code, Answer)> done_;
+    const std::vector<request> wanted_;
+    ascent way_;
+    std::vector<lease> taken_;
+    std::atomic<bool> cancelled_{false};
+    std::shared_ptr<async_ascent> self_;
+};
+
 class async_release final : public releaser {
 public:
     async_release(std::shared_ptr<client_state> state, handler_of<release_signature> handler)
@@ -133,6 +233,22 @@ void begin_acquire(const client& on, request wanted, handler_of<acquire_signatur
 void begin_acquire(const client& on, request wanted, handler_of<try_acquire_signature> handler) {
     std::make_shared<async_acquire<std::optional<lease>>>(access::of(on), std::move(handler))
         ->start(std::move(wanted));
+}
+
+void begin_acquire_all(const client& on,
+                       std::vector<request> wanted,
+                       handler_of<acquire_all_signature> handler) {
+    std::make_shared<async_ascent<multi_lease>>(
+        access::of(on), std::move(wanted), std::move(handler))
+        ->start();
+}
+
+void begin_acquire_all(const client& on,
+                       std::vector<request> wanted,
+                       handler_of<try_acquire_all_signature> handler) {
+    std::make_shared<async_ascent<std::optional<multi_lease>>>(
+        access::of(on), std::move(wanted), std::move(handler))
+        ->start();
 }
 
 void begin_release(lease what, handler_of<release_signature> handler) {

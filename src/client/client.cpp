@@ -54,6 +54,11 @@ std::vector<finding> client::examine() const {
         [&](auto done) { state_->start_examine(detail::patience::full, std::move(done)); });
 }
 
+void client::require(guarantees wanted) const {
+    if (const auto reason = what_is_missing(state_->able(), wanted); !reason.empty())
+        throw_error(errc::unsupported, reason);
+}
+
 void client::close(duration at_most) const {
     if (!state_->forked())
         state_->close(at_most);

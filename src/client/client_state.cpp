@@ -187,7 +187,7 @@ void client_state::tell(const tell_observer& what) {
         return;
     lane_.post([to = observer_, what, at = boot_clock::now()] {
         const std::string_view name = what.name ? std::string_view{*what.name} : std::string_view{};
-        to->on(event{what.what, name, what.fence, at, what.detail});
+        to->on({what.what, name, what.fence, at, what.took, what.handed_over, what.detail});
     });
 }
 
@@ -312,10 +312,10 @@ void client_state::link(link_state state, std::string_view detail) {
     std::string sentence = names[static_cast<std::size_t>(state)];
     if (!detail.empty())
         sentence.append(": ").append(detail);
-    tell({event::kind::link, nullptr, {}, std::move(sentence)});
+    tell({.what = event::kind::link, .detail = std::move(sentence)});
 }
 void client_state::notice(std::string_view sentence) {
-    tell({event::kind::notice, nullptr, {}, std::string{sentence}});
+    tell({.what = event::kind::notice, .detail = std::string{sentence}});
 }
 
 } // namespace holdfast::detail

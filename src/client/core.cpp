@@ -31,6 +31,7 @@ core::~core() {
 // ------------------------------------------------------------------------------------- asking
 
 void core::acquire(wish& w, instant now, actions& out) {
+    w.asked_at = now;
     if (refuse_if_impossible(w, out))
         return;
     auto& queues = names_[*w.what.name];
@@ -50,7 +51,7 @@ void core::acquire(wish& w, instant now, actions& out) {
         return;
     }
     w.queued_at = &t;
-    w.give_up = later(now, w.asks_once() ? request_limit(like.ttl) : w.what.options.wait);
+    w.give_up = w.asks_once() ? asks_until(w, now) : later(now, w.what.options.wait);
     t.wishes.push_back(w);
     agenda_.put(w, w.give_up);
     if (w.asks_once() && !t.fair()) // in fair order it begins a talk of its own
@@ -58,11 +59,18 @@ void core::acquire(wish& w, instant now, actions& out) {
     settle(t, now, out);
 }
 
+// Who asks just once waits for one request; or for as many as his retry policy allows, which then
+// says when it is enough.
+instant core::asks_until(const wish& w, instant now) noexcept {
+    const auto& o = w.what.options;
+    return o.retry.is_default() ? later(now, request_limit(o.ttl)) : never;
+}
+
 bool core::refuse_if_impossible(wish& w, actions& out) {
     const auto& able = settings_.able;
     const auto& o = w.what.options;
-    const auto refuse = [&](errc code, const char* sentence) {
-        answer(w, code, sentence, out);
+    const auto refuse = [&](errc code, std::string sentence) {
+        answer(w, code, std::move(sentence), out);
         return true;
     };
     if (closed_)
@@ -75,6 +83,10 @@ bool core::refuse_if_impossible(wish& w, actions& out) {
         return refuse(errc::unsupported, "this engine keeps no order among waiters");
     if (o.lock_delay > duration::zero() && !able.lock_delay)
         return refuse(errc::unsupported, "this engine has no lock delay");
+    if (o.require.has(guarantee::fence) && w.what.mode == mode::permit)
+        return refuse(errc::unsupported, "permits carry no fence");
+    if (auto reason = what_is_missing(able, o.require); !reason.empty())
+        return refuse(errc::unsupported, std::move(reason));
     return false;
 }
 
@@ -291,19 +303,10 @@ void core::close(instant now, actions& out) {
                 const auto h = g.users.back();
                 end_hold(*h, ending::released);
             }
-            part(g, nullptr, now, out);
+            part(g, nullptr, now - g.since, now, out);
         }
         settle(*t, now, out);
     }
-}
-
-void core::note(actions& out,
-                event::kind what,
-                const std::shared_ptr<const std::string>& name,
-                fence f,
-                std::string detail) const {
-    if (settings_.observed)
-        out.emplace_back(tell_observer{what, name, f, std::move(detail)});
 }
 
 } // namespace holdfast::detail

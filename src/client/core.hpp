@@ -16,6 +16,7 @@
 #include <cstring>
 #include <list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -73,7 +74,8 @@ private:
         grant given;
         goodbye* waits = nullptr;
         instant gone_at{};
-        back_off pause;
+        duration held{};
+        back_off pause = after_failures();
         std::list<parting>::iterator self;
     };
 
@@ -93,6 +95,7 @@ private:
     using queues_of_name = std::vector<std::unique_ptr<turnstile>>;
 
     // Asking.
+    [[nodiscard]] static instant asks_until(const wish&, instant now) noexcept;
     bool refuse_if_impossible(wish&, actions&);
     bool enter_again(wish&, shape&, queues_of_name&, instant now, actions&);
     [[nodiscard]] std::shared_ptr<hold>
@@ -112,9 +115,11 @@ private:
     void begin_talk(turnstile&, instant now, actions&);
     void attempt(talk&, instant now, actions&);
     void begin_again(talk&, instant now);
-    void got(talk&, const grant&, instant now, actions&);
+    void got(talk&, const grant&, duration handed_over, instant now, actions&);
     void refused(talk&, const contended&, instant now, actions&);
     void failed(talk&, const failure&, instant now, actions&);
+    [[nodiscard]] duration pause_after(talk&, instant now, actions&);
+    [[nodiscard]] std::optional<duration> next_try(wish&, duration usual, instant now);
     void leave(talk&, instant now, actions&);
     void withdraw(talk&, instant now, actions&);
     [[nodiscard]] instant gone_at(instant sent, const claim&, duration granted = {}) const noexcept;
@@ -126,11 +131,11 @@ private:
     void serve(engine_grant&, wish* whose, instant now, actions&);
     void hand(engine_grant&, wish&, instant now, actions&);
     [[nodiscard]] instant limit_of(const acquire_options&, instant now) const noexcept;
-    void part(engine_grant&, goodbye*, instant now, actions&);
+    void part(engine_grant&, goodbye*, duration held, instant now, actions&);
     void send_release(parting&, instant now, actions&);
     void end_grant(engine_grant&);
     void end_hold(hold&, ending) noexcept;
-    void lose_users(engine_grant&, actions&);
+    void lose_users(engine_grant&, instant now, actions&);
     void lose_bond(bond&, instant now, actions&);
     void lose_hold(hold&, instant now, actions&);
     void stop_those_due(bond&, instant now, actions&);
@@ -141,16 +146,11 @@ private:
     void parting_due(parting&, instant now, actions&);
 
     [[nodiscard]] ticket next_ticket() noexcept { return ticket{++tickets_}; }
-    void note(actions&,
-              event::kind,
-              const std::shared_ptr<const std::string>& name,
-              fence = {},
-              std::string detail = {}) const;
-
     const core_settings settings_;
     random_source& chance_;
+    const notes notes_{settings_.observed};
     agenda agenda_;
-    keeper keeper_{agenda_, chance_};
+    keeper keeper_{agenda_, chance_, notes_};
     bool closed_ = false;
     std::uint64_t tickets_ = 0;
 

@@ -9,6 +9,25 @@
 #include <utility>
 
 namespace holdfast::detail {
+namespace {
+
+[[nodiscard]] event::kind event_of(release_result how) noexcept {
+    switch (how) {
+    case release_result::released:
+        return event::kind::released;
+    case release_result::lost:
+        return event::kind::lost;
+    case release_result::unknown:
+        break;
+    }
+    return event::kind::unknown;
+}
+
+[[nodiscard]] tell_observer news_of_loss(const hold& h, instant now) {
+    return {.what = event::kind::lost, .name = h.name, .fence = h.fence, .took = now - h.since};
+}
+
+} // namespace
 
 void core::serve(engine_grant& g, wish* whose, instant now, actions& out) {
     auto& wishes = g.at.wishes;
@@ -20,7 +39,7 @@ void core::serve(engine_grant& g, wish* whose, instant now, actions& out) {
     else if (!wishes.empty())
         hand(g, wishes.front(), now, out);
     if (g.users.empty()) // they all gave up while the grant was on its way
-        part(g, nullptr, now, out);
+        part(g, nullptr, {}, now, out);
 }
 
 void core::hand(engine_grant& g, wish& w, instant now, actions& out) {
@@ -48,7 +67,14 @@ void core::hand(engine_grant& g, wish& w, instant now, actions& out) {
     if (h->on_deadline == on_deadline::kill)
         deadly_.push_back(h.get());
     keeper_.stop_by(*g.by, std::min(g.by->stop_at, g.by->deadline() - h->stop_margin));
-    note(out, g.passes == 0 ? event::kind::granted : event::kind::passed, h->name, h->fence);
+    h->since = now;
+    notes_.put(out, [&] {
+        return tell_observer{.what = g.passes == 0 ? event::kind::granted : event::kind::passed,
+                             .name = h->name,
+                             .fence = h->fence,
+                             .took = now - w.asked_at,
+                             .handed_over = g.passes == 0 ? g.handed_over : duration::zero()};
+    });
     g.users.push_back(h);
     out.emplace_back(tell_wish{&w, {}, {}, std::move(h)});
 }
@@ -83,13 +109,20 @@ void core::release(const std::shared_ptr<hold>& h, goodbye* waits, instant now, 
     engine_grant& g = *h->from;
     turnstile& t = g.at;
     end_hold(*h, ending::released);
-    if (g.users.empty()) {
-        if (t.may_pass(g, now)) {
-            ++g.passes;
-            hand(g, t.wishes.front(), now, out);
-        } else {
-            part(g, std::exchange(waits, nullptr), now, out);
-        }
+    const bool others_use_it = !g.users.empty();
+    const bool passes = !others_use_it && t.may_pass(g, now);
+    if (others_use_it || passes)
+        notes_.put(out, [&] {
+            return tell_observer{.what = event::kind::released,
+                                 .name = h->name,
+                                 .fence = h->fence,
+                                 .took = now - h->since};
+        });
+    if (passes) {
+        ++g.passes;
+        hand(g, t.wishes.front(), now, out);
+    } else if (!others_use_it) {
+        part(g, std::exchange(waits, nullptr), now - h->since, now, out);
     }
     say(release_result::released);
     settle(t, now, out);
@@ -107,7 +140,7 @@ void core::end_hold(hold& h, ending how) noexcept {
 
 // The renewing ends before the release is sent. After a loss a lock delay counts, which a release
 // would cut short: then no more is said to the engine.
-void core::part(engine_grant& g, goodbye* waits, instant now, actions& out) {
+void core::part(engine_grant& g, goodbye* waits, duration held, instant now, actions& out) {
     if (g.left_to_expire) {
         if (waits != nullptr)
             out.emplace_back(tell_goodbye{waits, release_result::released});
@@ -117,6 +150,7 @@ void core::part(engine_grant& g, goodbye* waits, instant now, actions& out) {
     auto& p = partings_.emplace_back(g.what, g.given);
     p.self = std::prev(partings_.end());
     p.waits = waits;
+    p.held = held;
     p.gone_at = gone_at(now, *g.what, g.given.terms.ttl);
     end_grant(g);
     send_release(p, now, out);
@@ -144,11 +178,12 @@ void core::released(ticket number, release_result result, instant now, actions& 
     parting_asked_.erase(found);
     if (p.waits != nullptr)
         out.emplace_back(tell_goodbye{std::exchange(p.waits, nullptr), result});
-    if (settings_.observed)
-        note(out,
-             result == release_result::unknown ? event::kind::unknown : event::kind::released,
-             std::make_shared<const std::string>(p.what->name),
-             p.given.fence);
+    notes_.put(out, [&] {
+        return tell_observer{.what = event_of(result),
+                             .name = std::make_shared<const std::string>(p.what->name),
+                             .fence = p.given.fence,
+                             .took = p.held};
+    });
     if (result == release_result::unknown && now < p.gone_at)
         agenda_.put(p, later(now, p.pause.next(chance_)));
     else
@@ -173,16 +208,16 @@ void core::grant_lost(const nonce& whose, instant now, actions& out) {
         return;
     engine_grant& g = *found->second;
     turnstile& t = g.at;
-    lose_users(g, out);
+    lose_users(g, now, out);
     end_grant(g);
     settle(t, now, out);
 }
 
-void core::lose_users(engine_grant& g, actions& out) {
+void core::lose_users(engine_grant& g, instant now, actions& out) {
     while (!g.users.empty()) {
         const auto h = g.users.back();
         end_hold(*h, ending::lost);
-        note(out, event::kind::lost, h->name, h->fence);
+        notes_.put(out, [&] { return news_of_loss(*h, now); });
         out.emplace_back(tell_lost{h});
     }
 }
@@ -210,7 +245,7 @@ void core::lose_bond(bond& b, instant now, actions& out) {
         auto& g = static_cast<engine_grant&>(what);
         if (std::find(touched.begin(), touched.end(), &g.at) == touched.end())
             touched.push_back(&g.at);
-        lose_users(g, out);
+        lose_users(g, now, out);
         grants_.erase(g.what->nonce);
         b.living.pop_front();
         what.by = nullptr;
@@ -230,11 +265,11 @@ void core::lose_hold(hold& h, instant now, actions& out) {
     engine_grant& g = *h.from;
     turnstile& t = g.at;
     end_hold(h, ending::lost);
-    note(out, event::kind::lost, h.name, h.fence);
+    notes_.put(out, [&] { return news_of_loss(h, now); });
     out.emplace_back(tell_lost{std::move(self)});
     g.left_to_expire = g.what->lock_delay > duration::zero();
     if (g.users.empty())
-        part(g, nullptr, now, out);
+        part(g, nullptr, now - h.since, now, out);
     settle(t, now, out);
 }
 

@@ -52,7 +52,7 @@ void core::begin_talk(turnstile& t, instant now, actions& out) {
     what->within = t.like.within;
     what->by = settings_.by;
 
-    talk& k = t.talks.emplace_back(t, std::move(what));
+    talk& k = t.talks.emplace_back(t, std::move(what), t.like.waiting);
     k.self = std::prev(t.talks.end());
     k.queued.of = &k;
     if (t.fair()) {
@@ -78,7 +78,7 @@ void core::attempt(talk& k, instant now, actions& out) {
     if (first.give_up != never)
         limit = std::clamp<duration>(first.give_up - now, std::chrono::milliseconds{10}, limit);
 
-    k.joined = some_wait ? joining::queue : joining::none;
+    k.joined = some_wait && !k.at.spins() ? joining::queue : joining::none;
     k.now = talk::state::attempting;
     k.on_its_way = true;
     k.woken = false;
@@ -101,7 +101,7 @@ void core::attempted(ticket number, const attempt_answer& answer, instant now, a
     // been released since may just have been granted anew.
     k.served = k.served && grants_.contains(k.what->nonce);
     if (const auto* yes = std::get_if<grant>(&answer))
-        got(k, *yes, now, out);
+        got(k, *yes, {}, now, out);
     else if (const auto* no = std::get_if<contended>(&answer))
         refused(k, *no, now, out);
     else
@@ -113,12 +113,12 @@ void core::granted(const nonce& whose, const grant& given, instant now, actions&
     if (found == talks_.end() || found->second->leaving())
         return; // it is being withdrawn, which takes the grant back too
     if (keeper_.may_be_believed(given.terms, now))
-        got(*found->second, given, now, out);
+        got(*found->second, given, std::max(now - given.terms.anchor, duration{}), now, out);
     else
         woken(whose, now, out); // old news, of a session that is over: ask what is true now
 }
 
-void core::got(talk& k, const grant& given, instant now, actions& out) {
+void core::got(talk& k, const grant& given, duration handed_over, instant now, actions& out) {
     auto& t = k.at;
     if (k.leaving()) {
         k.may_be_applied = true; // ours, but nobody wants it
@@ -128,6 +128,7 @@ void core::got(talk& k, const grant& given, instant now, actions& out) {
     }
     engine_grant& g = t.grants.emplace_back(t, k.what, given, now);
     g.self = std::prev(t.grants.end());
+    g.handed_over = handed_over;
     auto terms = given.terms;
     if (has(defect::deadline_from_reply))
         terms.anchor = now;
@@ -140,7 +141,7 @@ void core::got(talk& k, const grant& given, instant now, actions& out) {
     keeper_.leave(k.queued); // after the grant is on it: they may share a bond
     if (!believed) {
         // The answer took so long that the lease has ended, or its bond was lost on the way.
-        part(g, nullptr, now, out);
+        part(g, nullptr, {}, now, out);
         k.may_be_applied = false;
         begin_again(k, now);
         settle(t, now, out);
@@ -167,7 +168,9 @@ void core::begin_again(talk& k, instant now) {
 void core::refused(talk& k, const contended& no, instant now, actions& out) {
     auto& t = k.at;
     k.pause.reset();
-    k.last_failure = {};
+    if (std::exchange(k.last_failure, {}).code)
+        for (auto& w : t.wishes)
+            w.failures = 0;
     k.may_be_applied = k.joined == joining::queue;
     if (k.leaving()) {
         leave(k, now, out);
@@ -180,14 +183,20 @@ void core::refused(talk& k, const contended& no, instant now, actions& out) {
         place_kept = keeper_.adopt(*no.keeps_place, renewal::automatic, k.queued, now) != nullptr;
     else
         keeper_.leave(k.queued);
-    note(out, event::kind::waiting, t.name, {}, no.holder ? no.holder->purpose : std::string{});
+    notes_.put(out, [&] {
+        return tell_observer{.what = event::kind::waiting,
+                             .name = t.name,
+                             .detail = no.holder ? no.holder->purpose : std::string{}};
+    });
     answer_those_who_ask_once(k, {}, {}, out);
 
     if (!wanted_by_somebody(k)) {
         settle(t, now, out);
         return;
     }
-    if (k.woken || k.joined == joining::none) {
+    if (t.spins()) {
+        agenda_.put(k, later(now, k.spin.next(chance_)));
+    } else if (k.woken || k.joined == joining::none) {
         attempt(k, now, out); // for those who are ready to wait, or because of a hint on the way
     } else {
         // Push is a hint, asking again is the guarantee: at least twice in a ttl.
@@ -202,7 +211,9 @@ void core::failed(talk& k, const failure& f, instant now, actions& out) {
     k.may_be_applied = k.may_be_applied || f.applied == applied::maybe;
     k.last_failure = f;
     if (f.applied == applied::maybe)
-        note(out, event::kind::unknown, t.name, {}, f.detail);
+        notes_.put(out, [&] {
+            return tell_observer{.what = event::kind::unknown, .name = t.name, .detail = f.detail};
+        });
     if (k.leaving()) {
         leave(k, now, out);
         settle(t, now, out);
@@ -217,16 +228,50 @@ void core::failed(talk& k, const failure& f, instant now, actions& out) {
         settle(t, now, out);
         return;
     }
-    answer_those_who_ask_once(k, reason_of(f), f.detail, out);
+    const auto pause = pause_after(k, now, out);
     if (wanted_by_somebody(k)) {
         k.now = talk::state::pausing;
         if (has(defect::fresh_nonce_on_retry))
             begin_again(k, now);
         else
-            agenda_.put(k, later(now, k.pause.next(chance_)));
+            agenda_.put(k, later(now, pause));
         return;
     }
     settle(t, now, out);
+}
+
+// Each of those who wait has a policy of its own for an engine that is away: some give up now, and
+// the least patient of the others says when it is tried again. That try counts for him alone.
+duration core::pause_after(talk& k, instant now, actions& out) {
+    const auto usual = k.pause.next(chance_);
+    auto pause = forever;
+    const auto ask = [&](wish& w) {
+        if (const auto next = next_try(w, usual, now))
+            pause = std::min(pause, *next);
+        else
+            answer(w, reason_of(k.last_failure), k.last_failure.detail, out);
+    };
+    if (k.for_wish != nullptr) {
+        ask(*k.for_wish);
+        return pause;
+    }
+    for (auto it = k.at.wishes.begin(); it != k.at.wishes.end();)
+        ask(*it++);
+    return pause;
+}
+
+std::optional<duration> core::next_try(wish& w, duration usual, instant now) {
+    const auto& policy = w.what.options.retry;
+    if (policy.is_default())
+        return w.asks_once() ? std::nullopt : std::optional{usual};
+    if (w.failures > 0 && now < w.retry_at)
+        return w.retry_at - now;
+    if (w.failures == 0)
+        w.failing_since = now;
+    const auto next = policy.pause_before(w.failures++, now - w.failing_since, chance_.next());
+    if (next)
+        w.retry_at = later(now, *next);
+    return next;
 }
 
 void core::answer_those_who_ask_once(talk& k,
@@ -267,7 +312,8 @@ void core::withdraw(talk& k, instant now, actions& out) {
     k.on_its_way = true;
     const auto number = next_ticket();
     asked_.emplace(number, &k);
-    note(out, event::kind::withdrawn, k.at.name);
+    notes_.put(out,
+               [&] { return tell_observer{.what = event::kind::withdrawn, .name = k.at.name}; });
     out.emplace_back(do_withdraw{{number, now, later(now, request_limit(k.what->ttl))}, k.what});
 }
 

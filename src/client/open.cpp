@@ -1,10 +1,12 @@
 #include "client/engine_entry.hpp"
+#include "runtime/random.hpp"
 
 #include <holdfast/client.hpp>
 #include <holdfast/error.hpp>
 
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <utility>
 
 // One weak reference for each engine that exists; null where its library is not linked.
@@ -36,6 +38,26 @@ constexpr known_engine engines[] = {
     return list;
 }
 
+/// Tries again, as the policy has it, what failed because the engine was away.
+[[nodiscard]] std::unique_ptr<backend> connect(const detail::engine_entry& make,
+                                               const detail::engine_url& url,
+                                               const retry_policy& policy) {
+    detail::kernel_random chance;
+    const auto began = boot_clock::now();
+    for (std::uint32_t retry = 0;; ++retry) {
+        try {
+            return make(url);
+        } catch (const error& problem) {
+            if (policy.is_default() || problem.code() != condition::try_again)
+                throw;
+            const auto pause = policy.pause_before(retry, boot_clock::now() - began, chance.next());
+            if (!pause)
+                throw;
+            std::this_thread::sleep_for(*pause);
+        }
+    }
+}
+
 } // namespace
 
 std::string default_url() {
@@ -57,8 +79,10 @@ client open(std::string_view url, client_options options) {
             throw_error(errc::unsupported,
                         "this program was not linked with " + std::string{e.library} + ", which " +
                             e.scheme + ": needs");
-        auto engine = (*e.entry)(
-            {scheme, std::string_view{whole}.substr(colon + 1), options.children_keep_locks});
+        auto engine = connect(
+            *e.entry,
+            {scheme, std::string_view{whole}.substr(colon + 1), options.children_keep_locks},
+            options.connect);
         return client{std::move(engine), std::move(options)};
     }
     throw_error(errc::bad_option,

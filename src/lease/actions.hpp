@@ -62,9 +62,11 @@ struct tell_lost {
 };
 struct tell_observer {
     event::kind what;
-    std::shared_ptr<const std::string> name;
-    holdfast::fence fence;
-    std::string detail;
+    std::shared_ptr<const std::string> name{};
+    holdfast::fence fence{};
+    std::string detail{};
+    duration took{};
+    duration handed_over{};
 };
 
 using action = std::variant<do_attempt,
@@ -78,5 +80,25 @@ using action = std::variant<do_attempt,
                             tell_lost,
                             tell_observer>;
 using actions = boost::container::small_vector<action, 4>; // most decisions fit without the heap
+
+/// Tells an observer, if there is one: what is to be told is put together only then.
+class notes {
+public:
+    explicit notes(bool somebody_listens) noexcept : listening_{somebody_listens} {}
+    template <class Describe> void put(actions& out, Describe describe) const {
+        if (listening())
+            out.emplace_back(describe());
+    }
+    [[nodiscard]] bool listening() const noexcept {
+#ifdef HOLDFAST_NO_OBSERVERS // for the benchmark that shows what listening to nobody costs
+        return false;
+#else
+        return listening_;
+#endif
+    }
+
+private:
+    bool listening_;
+};
 
 } // namespace holdfast::detail

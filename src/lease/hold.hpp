@@ -51,6 +51,7 @@ struct hold {
 
     // Guarded by the client's mutex.
     engine_grant* from = nullptr; // null once it has ended
+    instant since{};
     owner_id owner = owner_id::nobody;
     std::uint32_t entries = 1; // how often its owner has entered
     duration stop_margin{};

@@ -2,12 +2,23 @@
 #include "runtime/assert.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace holdfast::detail {
 namespace {
 
 constexpr std::size_t batch_limit = 1000; // bonds in one renewal
 constexpr std::size_t lost_remembered = 4096;
+
+// A renewal is asked for when a third of the ttl has gone: half of it left is already late.
+[[nodiscard]] tell_observer report(bool confirmed, bool was_in_doubt, duration left, duration ttl) {
+    if (!confirmed)
+        return {.what = event::kind::in_doubt, .took = left};
+    const bool late = was_in_doubt || left < ttl / 2;
+    return {.what = late ? event::kind::renewed_late : event::kind::renewed,
+            .detail = was_in_doubt ? "after one that was not answered" : "",
+            .took = left};
+}
 
 } // namespace
 
@@ -89,6 +100,7 @@ bool keeper::answered(const renewal_answer& answer, instant now, actions& out) {
     if (answer.outcome == renewed::lost)
         return true;
     const bool confirmed = answer.outcome == renewed::yes || has(defect::unknown_means_renewed);
+    const auto left = b->deadline() - now;
     if (confirmed) {
         auto terms = answer.outcome == renewed::yes ? answer.terms : b->terms;
         if (has(defect::deadline_from_reply) || answer.outcome != renewed::yes)
@@ -101,11 +113,9 @@ bool keeper::answered(const renewal_answer& answer, instant now, actions& out) {
             chance_.next() % static_cast<std::uint64_t>(gap.count() / 4 + 1))};
         b->renew_at = std::max(now, later(b->asked_at, gap - jitter));
     }
-    if (b->in_doubt == confirmed) {
-        b->in_doubt = !confirmed;
-        out.emplace_back(tell_observer{
-            confirmed ? event::kind::renewed : event::kind::in_doubt, nullptr, {}, {}});
-    }
+    const bool was_in_doubt = std::exchange(b->in_doubt, !confirmed);
+    if (confirmed || !was_in_doubt)
+        notes_.put(out, [&] { return report(confirmed, was_in_doubt, left, b->terms.ttl); });
     if (now >= b->deadline())
         return true;
     schedule(*b);

@@ -55,7 +55,8 @@ struct bond : agenda_item {
 
 class keeper {
 public:
-    keeper(agenda& when, random_source& chance) : agenda_{when}, chance_{chance} {}
+    keeper(agenda& when, random_source& chance, notes n)
+        : agenda_{when}, chance_{chance}, notes_{n} {}
 
     /// Whether there is anything to believe in these terms: not overdue, and the bond not lost.
     [[nodiscard]] bool may_be_believed(const bond_terms&, instant now) noexcept;
@@ -93,6 +94,7 @@ private:
 
     agenda& agenda_;
     random_source& chance_;
+    const notes notes_;
     std::unordered_map<bond_id, std::unique_ptr<bond>> bonds_;
     std::unordered_set<bond_id> lost_; // a late grant must not bring one back
     std::deque<bond_id> lost_order_;   // so that only the latest are remembered

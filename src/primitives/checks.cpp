@@ -75,6 +75,11 @@ const char* what_is_wrong_with(const acquire_options& o) noexcept {
         return "max_hold is more than 0";
     if (o.stop_margin < duration::zero() || o.stop_margin >= o.ttl)
         return "a stop margin is shorter than the ttl";
+    if (o.waiting.spins &&
+        (o.waiting.first <= duration::zero() || o.waiting.most < o.waiting.first))
+        return "the pauses of a spinning waiter are more than 0, and the last not below the first";
+    if (o.waiting.spins && (o.order == queueing::fair || o.require.has(guarantee::fair)))
+        return "a spinning waiter has no place in a queue: it cannot be fair";
     return nullptr;
 }
 

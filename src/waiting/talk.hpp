@@ -2,7 +2,7 @@
 
 // One acquire conversation with the engine: one claim, one nonce, one request at a time.
 //
-//               ┌── contended ──▶ WAITING ── woken, or time to ask again ──┐
+//               ┌── contended ──▶ WAITING ── woken, or time to ask again ──┐  (spinning: soon)
 //               │                    │ granted (pushed)                    │
 //   begin ─▶ ATTEMPTING ◀────────────┼─────────────────────────────────────┤
 //               │  │ unknown, away ──┼──▶ PAUSING ── back-off over ────────┘  same nonce
@@ -27,21 +27,27 @@ namespace holdfast::detail {
 
 class turnstile;
 
-/// Pauses between tries that failed: doubling from 10 ms to 1 s, each shortened by up to a half.
+/// Pauses that double from the first to the longest, each shortened by up to a half.
 class back_off {
 public:
+    back_off(duration first, duration most) noexcept : first_{first}, most_{most}, gap_{first} {}
+
     [[nodiscard]] duration next(random_source& chance) {
         const auto pause = gap_;
-        gap_ = std::min<duration>(gap_ * 2, std::chrono::seconds{1});
+        gap_ = gap_ < most_ / 2 ? gap_ * 2 : most_;
         const auto half = static_cast<std::uint64_t>(pause.count() / 2);
         return pause - duration{static_cast<duration::rep>(chance.next() % (half + 1))};
     }
-    void reset() { gap_ = first; }
+    void reset() { gap_ = first_; }
 
 private:
-    static constexpr duration first = std::chrono::milliseconds{10};
-    duration gap_ = first;
+    duration first_, most_, gap_;
 };
+
+/// Between tries that failed.
+[[nodiscard]] inline back_off after_failures() noexcept {
+    return {std::chrono::milliseconds{10}, std::chrono::seconds{1}};
+}
 
 /// What a caller is told who can wait no longer.
 [[nodiscard]] inline error_code reason_of(const failure& f) {
@@ -51,8 +57,8 @@ private:
 struct talk : agenda_item {
     enum class state : std::uint8_t { attempting, waiting, pausing, withdrawing };
 
-    talk(turnstile& t, std::shared_ptr<const claim> c)
-        : agenda_item{kind::talk}, at{t}, what{std::move(c)} {}
+    talk(turnstile& t, std::shared_ptr<const claim> c, const waiting& how)
+        : agenda_item{kind::talk}, at{t}, what{std::move(c)}, spin{how.first, how.most} {}
 
     turnstile& at;
     std::shared_ptr<const claim> what;
@@ -68,7 +74,8 @@ struct talk : agenda_item {
     std::list<talk>::iterator self;
     wish* for_wish = nullptr; // fair order: whose place this is
     failure last_failure; // without a code: the last word was "contended", or there was none yet
-    back_off pause;
+    back_off pause = after_failures();
+    back_off spin; // between tries that were refused, if it spins
     struct place : on_bond {
         place() : on_bond{on_bond::kind::place} {}
         talk* of = nullptr;

@@ -13,7 +13,7 @@ constexpr duration passing_time = std::chrono::milliseconds{50};
 
 shape shape::of(const request& r) noexcept {
     const auto& o = r.options;
-    return {r.kind, r.mode, r.permits, o.ttl, o.lock_delay, o.renew, o.order, {}};
+    return {r.kind, r.mode, r.permits, o.ttl, o.lock_delay, o.renew, o.order, o.waiting, {}};
 }
 
 std::size_t turnstile::talks_wanted() const noexcept {

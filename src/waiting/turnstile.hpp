@@ -40,6 +40,7 @@ struct shape {
     duration lock_delay;
     bool renew;
     queueing order;
+    holdfast::waiting waiting;
     std::optional<nonce> within; // the write of ours under which it reads
 
     friend bool operator==(const shape&, const shape&) = default;
@@ -55,6 +56,7 @@ struct engine_grant : on_bond {
     std::shared_ptr<const claim> what;
     grant given;
     instant since;
+    duration handed_over{}; // if it was pushed: since the engine decided
     std::uint32_t passes = 0;
     bool wanted = false;                      // somebody else asks for it
     bool left_to_expire = false;              // a user of it was lost, and a lock delay counts
@@ -77,6 +79,7 @@ public:
         return wishes.empty() && talks.empty() && grants.empty();
     }
     [[nodiscard]] bool fair() const noexcept { return like.order == queueing::fair; }
+    [[nodiscard]] bool spins() const noexcept { return like.waiting.spins; }
 
     /// How many talks this queue should have going now.
     [[nodiscard]] std::size_t talks_wanted() const noexcept;

@@ -18,9 +18,13 @@ struct wish : agenda_item, boost::intrusive::list_base_hook<> {
     wish() : agenda_item{kind::wish} {}
 
     request what;
+    instant asked_at{};
     turnstile* queued_at = nullptr; // null before and after it waits
     talk* own = nullptr;            // fair order: the talk that stands in the engine's queue for it
     instant give_up = never;        // one that asks just once waits for one request at most
+    std::uint32_t failures = 0;     // of the engine, one after another, while it waited
+    instant failing_since{};
+    instant retry_at{}; // as its retry policy has it; an earlier try is somebody else's
 
     [[nodiscard]] bool asks_once() const noexcept { return what.options.wait <= duration::zero(); }
 

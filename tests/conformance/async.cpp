@@ -47,17 +47,6 @@ template <class Coroutine> void run(Coroutine coroutine) {
     done.get();
 }
 
-[[nodiscard]] error_code error_in(std::future<lease>& future) {
-    if (future.wait_for(patience) != std::future_status::ready)
-        throw std::runtime_error{"it never ended"};
-    try {
-        (void)future.get();
-    } catch (const boost::system::system_error& e) {
-        return e.code();
-    }
-    return {};
-}
-
 // ------------------------------------------------------------------------------- completion tokens
 
 TEST_P(async_conformance, a_callback_is_called_on_its_executor_and_never_at_once) {

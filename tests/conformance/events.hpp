@@ -112,6 +112,17 @@ template <class T> [[nodiscard]] T outcome(std::future<T>& future) {
     return future.get();
 }
 
+template <class T> [[nodiscard]] error_code error_in(std::future<T>& future) {
+    if (future.wait_for(patience) != std::future_status::ready)
+        throw std::runtime_error{"it never ended"};
+    try {
+        (void)future.get();
+    } catch (const boost::system::system_error& e) {
+        return e.code();
+    }
+    return {};
+}
+
 template <class Body> [[nodiscard]] auto in_a_thread(Body&& body) {
     return std::async(std::launch::async, std::forward<Body>(body));
 }

@@ -131,7 +131,7 @@ void process::note_decision(const detail::action& one) {
     } else if (const auto* lost = std::get_if<detail::tell_lost>(&one)) {
         ledger_.lost(*world_.oracle.lost(*this, *lost->whom));
     } else if (const auto* seen = std::get_if<detail::tell_observer>(&one)) {
-        if (seen->what == event::kind::renewed)
+        if (seen->what == event::kind::renewed_late && !seen->detail.empty())
             saw(sighting::doubt_resolved);
     }
 }

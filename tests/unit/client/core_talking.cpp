@@ -284,5 +284,142 @@ TEST(giving_up, is_final_when_the_engine_refuses) {
     EXPECT_EQ(s.count<do_attempt>(), 0U);
 }
 
+// ------------------------------------------------------------------------------------- spinning
+
+constexpr acquire_options spinning{.waiting = waiting::spin(4ms, 20ms)};
+
+TEST(spinning_waiters, take_no_place_and_ask_again_after_pauses_that_grow) {
+    stage s;
+    auto& a = s.asks("x", spinning);
+    std::vector<duration> pauses;
+    for (int i = 0; i < 6; ++i) {
+        const auto asked = s.take<do_attempt>();
+        EXPECT_EQ(asked.join, joining::none);
+        s.answers(asked, contended{});
+        EXPECT_EQ(s.count<do_attempt>(), 0U) << "not at once";
+        const auto refused = s.now;
+        while (s.count<do_attempt>() == 0 && s.now < refused + 1s)
+            s.passes(1ms);
+        pauses.push_back(s.now - refused);
+    }
+    for (std::size_t i = 0; i < pauses.size(); ++i) {
+        const auto longest = std::min<duration>(4ms * (1 << i), 20ms);
+        EXPECT_GE(pauses[i], longest / 2) << i;
+        EXPECT_LE(pauses[i], longest + 1ms) << i;
+    }
+    s.grants(1);
+    EXPECT_TRUE(a.lease);
+    EXPECT_EQ(s.count<do_withdraw>(), 0U);
+}
+
+TEST(spinning_waiters, leave_nothing_behind_when_their_time_is_over) {
+    stage s;
+    auto& a = s.asks("x", {.wait = 50ms, .waiting = waiting::spin()});
+    while (!a.told) {
+        s.refuses();
+        s.passes(10ms);
+    }
+    EXPECT_EQ(a.error, errc::timed_out);
+    EXPECT_EQ(s.count<do_withdraw>(), 0U);
+    EXPECT_EQ(s.unsettled(), 0U);
+}
+
+TEST(spinning_waiters, do_not_mix_with_those_who_queue) {
+    stage s;
+    s.asks("x", spinning);
+    s.asks("x");
+    EXPECT_EQ(s.take<do_attempt>().join, joining::none);
+    EXPECT_EQ(s.take<do_attempt>().join, joining::queue);
+}
+
+// ---------------------------------------------------------------------------- retry policies
+
+TEST(policies, give_up_when_the_engine_was_away_often_enough) {
+    stage s;
+    auto& a = s.asks("x", {.retry = retry::times(2, 100ms)});
+    for (int i = 0; i < 2; ++i) {
+        s.fails(errc::backend_unavailable, applied::no);
+        EXPECT_FALSE(a.told);
+        s.passes(99ms);
+        EXPECT_EQ(s.count<do_attempt>(), 0U) << "its pause, not ours";
+        s.passes(1ms);
+    }
+    s.fails(errc::backend_unavailable, applied::no);
+    EXPECT_EQ(a.error, errc::backend_unavailable);
+    EXPECT_EQ(s.unsettled(), 0U);
+}
+
+TEST(policies, count_failures_only_and_begin_anew_after_an_answer) {
+    stage s;
+    auto& a = s.asks("x", {.retry = retry::once(10ms)});
+    for (int i = 0; i < 3; ++i) {
+        s.fails(errc::backend_unavailable, applied::no);
+        s.passes(10ms);
+        s.refuses(1s); // contended is no failure
+        s.passes(1s);
+    }
+    EXPECT_FALSE(a.told);
+    s.grants(1);
+    EXPECT_TRUE(a.lease);
+}
+
+TEST(policies, let_even_one_who_asks_once_ask_again_if_the_engine_was_away) {
+    stage s;
+    auto& a = s.asks("x", {.wait = 0s, .retry = retry::times(3, 10ms)});
+    s.fails(errc::backend_unavailable, applied::no);
+    EXPECT_FALSE(a.told);
+    s.passes(10ms);
+    s.refuses();
+    EXPECT_TRUE(a.contended());
+}
+
+TEST(policies, are_each_their_own_when_several_wait) {
+    stage s;
+    auto& hasty = s.asks("x", {.retry = retry::times(3, 10ms)});
+    auto& calm = s.asks("x", {.retry = retry::times(3, 1s)});
+    auto& patient = s.asks("x");
+    for (int i = 0; i < 4; ++i) {
+        s.fails(errc::backend_unavailable, applied::no);
+        EXPECT_EQ(hasty.told, i == 3);
+        s.passes(10ms);
+        if (s.count<do_attempt>() == 0)
+            s.passes(1s);
+    }
+    EXPECT_FALSE(calm.told) << "three tries of somebody else are not its own";
+    EXPECT_FALSE(patient.told);
+    s.grants(1);
+    EXPECT_TRUE(calm.lease);
+}
+
+TEST(policies, take_back_what_an_unknown_answer_may_have_left) {
+    stage s;
+    auto& a = s.asks("x", {.retry = retry::once(10ms)});
+    s.fails(errc::outcome_unknown, applied::maybe);
+    s.passes(10ms);
+    s.fails(errc::outcome_unknown, applied::maybe);
+    EXPECT_EQ(a.error, errc::outcome_unknown);
+    EXPECT_EQ(s.count<do_withdraw>(), 1U);
+}
+
+// ------------------------------------------------------------------------------- requirements
+
+TEST(requirements, are_refused_with_the_reason_before_the_engine_is_asked) {
+    auto weak = stage::everything();
+    weak.fair = false;
+    weak.fences = fence_grade::none;
+    stage s{weak};
+    EXPECT_EQ(s.asks("x", {.require = guarantee::fence}).error, errc::unsupported);
+    EXPECT_EQ(s.asks("x", {.require = guarantee::fair}).error, errc::unsupported);
+    EXPECT_EQ(s.count<do_attempt>(), 0U);
+    s.asks("x", {.require = guarantee::survives_clock_jump});
+    EXPECT_EQ(s.count<do_attempt>(), 1U);
+}
+
+TEST(requirements, no_permit_carries_a_fence) {
+    stage s;
+    EXPECT_EQ(s.asks("x", {.require = guarantee::fence}, mode::permit).error, errc::unsupported);
+    EXPECT_FALSE(s.asks("y", {.require = guarantee::fence}, mode::exclusive).told);
+}
+
 } // namespace
 } // namespace holdfast::detail

@@ -39,7 +39,7 @@ protected:
 
     agenda when;
     zero_chance chance;
-    keeper k{when, chance};
+    keeper k{when, chance, notes{true}};
 };
 
 TEST_F(keeping, renews_only_while_something_lives_on_the_bond) {
@@ -127,9 +127,10 @@ TEST_F(keeping, says_in_doubt_once_and_that_it_is_over_once) {
     EXPECT_FALSE(k.answered(silence, start + 12s, out));
     EXPECT_FALSE(k.answered(yes, start + 13s, out));
     EXPECT_FALSE(k.answered(yes, start + 14s, out));
-    ASSERT_EQ(out.size(), 2U);
+    ASSERT_EQ(out.size(), 3U);
     EXPECT_EQ(std::get<tell_observer>(out[0]).what, event::kind::in_doubt);
-    EXPECT_EQ(std::get<tell_observer>(out[1]).what, event::kind::renewed);
+    EXPECT_EQ(std::get<tell_observer>(out[1]).what, event::kind::renewed_late);
+    EXPECT_EQ(std::get<tell_observer>(out[2]).what, event::kind::renewed);
     k.leave(a);
 }
 
