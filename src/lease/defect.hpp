@@ -16,6 +16,7 @@ enum class defect : std::uint8_t {
     renews_after_release = 5,    // M5
     fresh_nonce_on_retry = 6,    // M6
     fence_not_raised = 7,        // M7, in the models: a takeover keeps the number
+    no_raise_before_read = 8,    // M8, in the simulated users: a late write lands unseen
     unknown_means_renewed = 9,   // M9
     renewal_recreates = 10,      // M10, in the models: what is gone is made again
     only_push_wakes = 15,        // M15

@@ -165,11 +165,23 @@ bool session_queue_server::backs(const claim& by) {
     return n != nullptr && n->granted;
 }
 
+// An older one, whose end was not heard of here, takes its nodes along when its time is over.
+session_id session_queue_server::newest_session_of(process_id whose) const {
+    session_id newest{};
+    duration touched{};
+    for (const auto& [id, s] : sessions_)
+        if (s.of == whose && s.alive && s.touched >= touched) {
+            newest = id;
+            touched = s.touched;
+        }
+    return newest;
+}
+
 std::size_t session_queue_server::remembers(std::optional<process_id> whose) {
     std::size_t count = 0;
     for (const auto& [name, q] : queues_)
         for (const auto& n : q.nodes)
-            count += !whose || n.from == *whose;
+            count += !whose || (n.from == *whose && n.owner == newest_session_of(*whose));
     return count;
 }
 

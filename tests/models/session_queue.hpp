@@ -64,6 +64,7 @@ private:
     void promote(queue&, const nonce* asking);
     [[nodiscard]] fence next_fence(const claim&);
     [[nodiscard]] static bool admitted(const queue&, const node&);
+    [[nodiscard]] session_id newest_session_of(process_id) const;
     [[nodiscard]] static node* find(queue&, const nonce&);
 
     machine_room& room_;

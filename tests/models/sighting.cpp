@@ -72,6 +72,14 @@ const char* name_of(sighting s) noexcept {
         return "client closed in the middle of it all";
     case sighting::operator_took_a_lease:
         return "operator took a lease away";
+    case sighting::spinner_was_served:
+        return "spinning waiter was served";
+    case sighting::retry_policy_gave_up:
+        return "retry policy gave up";
+    case sighting::several_held_together:
+        return "several locks held together";
+    case sighting::one_of_several_lost_on_the_way:
+        return "one of several locks lost while waiting for another";
     }
     return "?";
 }

@@ -43,11 +43,15 @@ enum class sighting : std::uint8_t {
     engine_refused_at_once,
     engine_forgot_everything,
     client_closed_in_the_middle,
-    operator_took_a_lease, // the last
+    operator_took_a_lease,
+    spinner_was_served,
+    retry_policy_gave_up,
+    several_held_together,
+    one_of_several_lost_on_the_way, // the last
 };
 
 inline constexpr std::size_t sightings_count =
-    static_cast<std::size_t>(sighting::operator_took_a_lease) + 1;
+    static_cast<std::size_t>(sighting::one_of_several_lost_on_the_way) + 1;
 
 [[nodiscard]] const char* name_of(sighting) noexcept;
 

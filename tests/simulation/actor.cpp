@@ -1,4 +1,5 @@
 #include "simulation/actor.hpp"
+#include "lease/defect.hpp"
 #include "simulation/world.hpp"
 
 #include <boost/system/errc.hpp>
@@ -83,6 +84,11 @@ detail::request actor::draw_request() {
     else if (luck.permille(o.timed_permille))
         a.wait = luck.between(o.ttl / 10, o.ttl * 3);
     a.order = luck.permille(o.fair_permille) ? queueing::fair : queueing::plain;
+    if (a.order == queueing::plain && luck.permille(o.spin_permille))
+        a.waiting = waiting::spin(1ms, o.ttl / 4);
+    if (luck.permille(o.policy_permille))
+        a.retry = luck.permille(500) ? retry::times(3, o.ttl / 20)
+                                     : retry::bounded_exponential(1ms, o.ttl / 4, 6);
     a.renew = !luck.permille(o.explicit_permille);
     if (luck.permille(o.max_hold_permille))
         a.max_hold = luck.between(o.ttl / 10, o.ttl * 2);
@@ -127,8 +133,13 @@ void actor::answered(question& q, error_code error, std::shared_ptr<detail::hold
         if (done->why == purpose::again && done->what.mode == mode::exclusive &&
             asked_.mode == mode::shared && deadlock)
             world_.seen(sighting::upgrade_refused);
+        if (!done->what.options.retry.is_default() &&
+            (error == errc::backend_unavailable || error == errc::outcome_unknown))
+            world_.seen(sighting::retry_policy_gave_up);
         return think_again_if_free();
     }
+    if (done->what.options.waiting.spins && !done->asks_once())
+        world_.seen(sighting::spinner_was_served);
     if (done->why == purpose::main)
         return begin_to_hold(granted);
     more_.push_back(std::move(granted));
@@ -193,8 +204,12 @@ template <class Effect, class Then> void actor::affect(Effect effect, Then then)
 }
 
 void actor::work() {
-    affect([&v = world_.vault, name = *asked_.name, f = held_->fence] { return v.raise(name, f); },
-           [this](vault::answer a) { raised(a); });
+    affect(
+        [&v = world_.vault, name = *asked_.name, f = held_->fence] {
+            return detail::has(detail::defect::no_raise_before_read) ? v.read(name)
+                                                                     : v.raise(name, f);
+        },
+        [this](vault::answer a) { raised(a); });
 }
 
 void actor::raised(vault::answer a) {

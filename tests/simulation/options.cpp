@@ -79,6 +79,8 @@ void draw_habits(options& o, chance& luck) {
     o.timed_permille = luck.one_of(much);
     o.cancel_permille = luck.one_of(little);
     o.fair_permille = o.engine == engine::volatile_ttl ? 0 : luck.one_of(much);
+    o.spin_permille = luck.one_of(little);
+    o.policy_permille = luck.one_of(little);
     o.explicit_permille = luck.one_of(little);
     o.max_hold_permille = luck.one_of(little);
     o.deadly_permille = luck.permille(200) ? 50 : 0;
@@ -127,6 +129,7 @@ options draw_options(std::uint64_t seed) {
         draw_faults(o, luck);
     }
     draw_habits(o, luck);
+    o.climbers = luck.permille(350) ? 1 : 0;
     return o;
 }
 
@@ -143,7 +146,8 @@ std::ostream& operator<<(std::ostream& to, const options& o) {
        << (o.wild   ? ", beyond the guarantee"
            : o.calm ? ", calm"
                     : "")
-       << ", " << o.machines << " machines with " << o.actors << " actors each\n";
+       << ", " << o.machines << " machines with " << o.actors << " actors"
+       << (o.climbers > 0 ? " and a climber" : "") << " each\n";
     for (const auto& n : o.names) {
         to << "  name " << n.name << ": "
            << (n.family == family::mutex        ? "mutex"
@@ -185,6 +189,8 @@ std::ostream& operator<<(std::ostream& to, const options& o) {
     rate("timed", o.timed_permille);
     rate("cancel", o.cancel_permille);
     rate("fair", o.fair_permille);
+    rate("spin", o.spin_permille);
+    rate("retry policy", o.policy_permille);
     rate("explicit", o.explicit_permille);
     rate("max_hold", o.max_hold_permille);
     rate("deadly", o.deadly_permille);

@@ -37,7 +37,8 @@ struct options {
 
     // Who is there.
     unsigned machines = 2;
-    unsigned actors = 2; // in each process
+    unsigned actors = 2;   // in each process
+    unsigned climbers = 0; // who take all names together
     std::vector<name_plan> names;
     duration ttl = std::chrono::seconds{1};
     duration session_ttl = std::chrono::seconds{1};
@@ -76,6 +77,8 @@ struct options {
     unsigned timed_permille = 300;
     unsigned cancel_permille = 50;
     unsigned fair_permille = 0;
+    unsigned spin_permille = 0;
+    unsigned policy_permille = 0; // have a retry policy of their own
     unsigned explicit_permille = 0;
     unsigned max_hold_permille = 0;
     unsigned deadly_permille = 0;

@@ -243,8 +243,8 @@ void oracle::check_nobody_waits_in_vain() {
     for (const auto& one : holdings_)
         names_[one.what->name].idle_since = world_.time();
     for (const auto& [name, n] : names_)
-        if (!n.waiting.empty() &&
-            world_.time() - n.idle_since > world_.longest_lease() + world_.o.ttl * 2 + 2s)
+        if (!n.waiting.empty() && world_.time() - std::max(n.idle_since, world_.healthy_since()) >
+                                      world_.longest_lease() + world_.o.ttl * 2 + 2s)
             throw violation{"liveness", name, " is free, and somebody waits for it"};
 }
 

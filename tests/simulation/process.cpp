@@ -57,7 +57,7 @@ void process::finish() {
 
 void process::acquire(asking& who) {
     ++causes_;
-    who.asked_at = now();
+    who.wished_at = now();
     who.disturbed_before = disturbed_;
     who.order = ++asked_;
     world_.oracle.asks(*this, *who.what.name);
@@ -344,8 +344,10 @@ void process::check_in_time(const asking& who, const detail::tell_wish& answer) 
     const auto& o = who.what.options;
     if (o.wait == forever || who.disturbed_before != disturbed_)
         return;
-    const auto took = now() - who.asked_at;
-    const auto limit = std::max(o.wait, duration::zero()) + detail::request_limit(o.ttl) + 10ms;
+    const auto took = now() - who.wished_at;
+    auto limit = std::max(o.wait, duration::zero()) + detail::request_limit(o.ttl) + 10ms;
+    if (who.asks_once() && !o.retry.is_default()) // six retries at most, with pauses of ttl/4
+        limit += 6 * (detail::request_limit(o.ttl) + o.ttl / 4);
     if (took > limit)
         throw violation{"waiting is bounded",
                         "a wish for ",

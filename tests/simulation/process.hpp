@@ -43,7 +43,7 @@ public:
 struct asking : detail::wish {
     virtual ~asking() = default;
     virtual void told(error_code, std::shared_ptr<detail::hold>) = 0;
-    instant asked_at{};
+    instant wished_at{};
     std::uint64_t disturbed_before = 0;
     std::uint64_t order = 0; // of asking, in this process
 };

@@ -1,5 +1,6 @@
 #include "simulation/seed.hpp"
 #include "simulation/actor.hpp"
+#include "simulation/climber.hpp"
 #include "simulation/world.hpp"
 
 #include <csignal>
@@ -30,6 +31,8 @@ void say_which_seed(int) {
 void people_everywhere(process& p) {
     for (unsigned i = 0; i < p.around().o.actors; ++i)
         p.house(std::make_unique<actor>(p, owner_id{i + 1}));
+    for (unsigned i = 0; i < p.around().o.climbers; ++i)
+        p.house(std::make_unique<climber>(p));
 }
 
 [[nodiscard]] std::string tail(const trace& story, std::size_t most) {

@@ -32,6 +32,7 @@ constexpr mutant all_mutants[] = {
     {defect::renews_after_release, "m5_renews_after_release"},
     {defect::fresh_nonce_on_retry, "m6_fresh_nonce_on_retry"},
     {defect::fence_not_raised, "m7_fence_not_raised"},
+    {defect::no_raise_before_read, "m8_no_raise_before_read"},
     {defect::unknown_means_renewed, "m9_unknown_means_renewed"},
     {defect::renewal_recreates, "m10_renewal_recreates"},
     {defect::only_push_wakes, "m15_only_push_wakes"},

@@ -34,6 +34,9 @@ public:
         return {true, r.value};
     }
 
+    /// As somebody would who does not know better.
+    answer read(const std::string& name) { return {true, registers_[name].value}; }
+
     answer write(const std::string& name, fence by, std::uint64_t value) {
         auto& r = registers_[name];
         if (by < r.highest) {

@@ -105,7 +105,7 @@ void world::heal() {
     }
 }
 
-bool world::healthy() const noexcept { return healed_ && time() > healed_at_ + longest_lease(); }
+bool world::healthy() const noexcept { return healed_ && time() > healthy_since(); }
 
 duration world::longest_lease() const noexcept {
     return std::max(o.ttl * 2, o.session_ttl) + o.ttl / 2;

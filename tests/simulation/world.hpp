@@ -53,6 +53,7 @@ public:
     [[nodiscard]] std::unique_ptr<models::client_side> make_client(process&);
     [[nodiscard]] bool healed() const noexcept { return healed_; }
     [[nodiscard]] duration longest_lease() const noexcept; // T + D
+    [[nodiscard]] tau healthy_since() const noexcept { return healed_at_ + longest_lease(); }
     [[nodiscard]] bool healthy() const noexcept; // healed, and the last of the trouble is over
     [[nodiscard]] std::uint64_t events() const noexcept { return events_; }
 
