@@ -1,12 +1,11 @@
 #include "acquisition.hpp"
 
-#include <holdfast/mutex.hpp>
 #include <holdfast/options.hpp>
-#include <holdfast/semaphore.hpp>
-#include <holdfast/shared_mutex.hpp>
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
+#include <vector>
 
 namespace holdfast::cli {
 
@@ -22,6 +21,11 @@ acquire_options asked_for(const run_options& options) {
     asked.wait = options.wait.value_or(forever);
     asked.ttl = options.ttl;
     asked.order = options.fair ? queueing::fair : queueing::plain;
+    if (options.spin) {
+        asked.waiting = waiting::spin();
+    }
+    asked.retry = options.retry;
+    asked.require = options.require;
     if (options.on_lost != on_lost::ignore) {
         asked.stop_margin = time_to_stop(options.ttl);
         asked.on_deadline = on_deadline::kill; // should we be stopped or starved: the last resort
@@ -29,26 +33,25 @@ acquire_options asked_for(const run_options& options) {
     return asked;
 }
 
-std::optional<lease> request(const client& engine, const run_options& options) {
-    const auto asked = asked_for(options);
+multi_lock::member first_of(const run_options& options) {
     switch (options.sharing) {
-    case sharing::readers: {
-        shared_mutex lock{engine, options.name};
-        return lock.try_acquire_shared_for(asked.wait, asked);
-    }
-    case sharing::writer: {
-        shared_mutex lock{engine, options.name};
-        return lock.try_acquire_for(asked.wait, asked);
-    }
-    case sharing::permits: {
-        semaphore lock{engine, options.name, options.permits};
-        return lock.try_acquire_for(asked.wait, asked);
-    }
+    case sharing::readers:
+        return multi_lock::member::reading(options.name);
+    case sharing::writer:
+        return multi_lock::member::writing(options.name);
+    case sharing::permits:
+        return multi_lock::member::permit(options.name, options.permits);
     case sharing::nobody:
         break;
     }
-    mutex lock{engine, options.name};
-    return lock.try_acquire_for(asked.wait, asked);
+    return options.name;
+}
+
+std::optional<multi_lease> request(const client& engine, const run_options& options) {
+    std::vector<multi_lock::member> all{first_of(options)};
+    all.insert(all.end(), options.and_names.begin(), options.and_names.end());
+    const auto asked = asked_for(options);
+    return multi_lock{engine, std::move(all)}.try_acquire_for(asked.wait, asked);
 }
 
 } // namespace
@@ -65,7 +68,7 @@ void acquisition::ask(const client& engine, const run_options& options) noexcept
     over_.raise();
 }
 
-std::optional<lease> acquisition::take() {
+std::optional<multi_lease> acquisition::take() {
     asking_.join();
     if (failed_) {
         std::rethrow_exception(failed_);

@@ -9,7 +9,7 @@
 #include "wakeup.hpp"
 
 #include <holdfast/client.hpp>
-#include <holdfast/lease.hpp>
+#include <holdfast/multi_lock.hpp>
 
 #include <exception>
 #include <optional>
@@ -28,13 +28,13 @@ public:
 
     /// Once it is over: the lease, or nothing if somebody else held it all the time. Throws what
     /// asking threw.
-    [[nodiscard]] std::optional<lease> take();
+    [[nodiscard]] std::optional<multi_lease> take();
 
 private:
     void ask(const client&, const run_options&) noexcept;
 
     wakeup over_;
-    std::optional<lease> granted_;
+    std::optional<multi_lease> granted_;
     std::exception_ptr failed_;
     std::thread asking_;
 };

@@ -30,7 +30,7 @@
 #include "waiting_line.hpp"
 
 #include <holdfast/client.hpp>
-#include <holdfast/lease.hpp>
+#include <holdfast/multi_lock.hpp>
 
 #include <algorithm>
 #include <array>
@@ -126,7 +126,7 @@ private:
     signal_queue signals_;
     client client_;
     std::optional<waiting_line> line_;
-    std::optional<lease> lease_;
+    std::optional<multi_lease> lease_;
     std::optional<command> command_;
     wakeup lease_ending_;
     echo_filter echoes_;
@@ -159,7 +159,8 @@ void guardian::take_lease(acquisition& asking) {
     lease_ = asking.take();
     if (!lease_) {
         if (is_terminal(STDERR_FILENO)) { // in scripts, like flock, the code says it all
-            say("'" + options_.name + "' is held by somebody else");
+            say("'" + options_.name + "' is held by somebody else" +
+                (options_.and_names.empty() ? "" : ", or one of the locks that go with it"));
         }
         withdraw(options_.contended_code);
     }
@@ -170,7 +171,7 @@ void guardian::start_command() {
     hear_signals(); // the last that can end the wait
     command_.emplace(command_setting{.arguments = options_.command,
                                      .lock_name = options_.name,
-                                     .fence = lease_->fence()},
+                                     .fence = lease_->fence(options_.name)},
                      setting_.inherited);
     pass_on_at_the_gate();
     phase_ = phase::running;

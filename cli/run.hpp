@@ -3,6 +3,8 @@
 // `holdfast run`: holds a lock while a command runs.
 
 #include <holdfast/clock.hpp>
+#include <holdfast/guarantee.hpp>
+#include <holdfast/retry.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -30,12 +32,16 @@ enum class on_lost {
 struct run_options {
     std::string url;
     std::string name;
+    std::vector<std::string> and_names; ///< --and: held together with it, as mutexes
     std::vector<std::string> command;
     cli::sharing sharing = sharing::nobody;
     std::uint32_t permits = 1;
     std::optional<duration> wait; ///< nothing: for ever; zero: ask once
     duration ttl = std::chrono::seconds{30};
     bool fair = false;
+    bool spin = false;
+    retry_policy retry{};
+    guarantees require{};
     int contended_code = 1;
     cli::on_lost on_lost = on_lost::term;
 };

@@ -14,7 +14,7 @@ main() {
     case $1 in
         find_package)
             install_holdfast
-            "$CMAKE" -S "$here/outside" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE=Release
+            "$CMAKE" -S "$here/outside" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE=Release -DEXTRA="prometheus;spdlog"
             "$CMAKE" --build "$work/build"
             takes_a_lock "$work/build/outside"
             ;;
