@@ -13,9 +13,8 @@ namespace {
 // Everybody who runs this function runs it alone, on all machines that share the engine: as if it
 // carried an annotation.
 void nightly_report(const holdfast::client& on) {
-    holdfast::synchronized(on, [](const holdfast::lease& held) {
-        std::cout << "alone in " << held.name() << '\n';
-    });
+    holdfast::synchronized(
+        on, [](const holdfast::lease& held) { std::cout << "alone in " << held.name() << '\n'; });
 }
 
 } // namespace

@@ -12,6 +12,8 @@
 //   with it
 //                    is released, not leaked.
 //   Lifetime         the primitive may go away; the operation keeps the client. Options are copied.
+//                    The handler's execution context must outlive the operation.
+//   After fork()     a client of the parent throws errc::unsupported from the initiating call.
 //
 // A blocking call must not be made on the client's own threads (on_lost, an observer): it would
 // wait for itself. These may.
@@ -114,9 +116,15 @@ template <class> auto mutex::async_acquire(acquire_options options) {
     return async_acquire(options, boost::asio::deferred);
 }
 
-template <class Token> auto mutex::async_try_acquire(acquire_options options, Token&& token) {
+template <class Token>
+auto mutex::async_try_acquire_for(duration wait, acquire_options options, Token&& token) {
+    options.wait = wait;
     return detail::initiate_acquire<detail::try_acquire_signature>(
         client_, wish(mode::exclusive, options), std::forward<Token>(token));
+}
+
+template <class Token> auto mutex::async_try_acquire(acquire_options options, Token&& token) {
+    return async_try_acquire_for(duration::zero(), options, std::forward<Token>(token));
 }
 
 template <class Token>
@@ -126,14 +134,35 @@ auto recursive_mutex::async_acquire(owner_id owner, acquire_options options, Tok
 }
 
 template <class Token>
-auto recursive_mutex::async_try_acquire(owner_id owner, acquire_options options, Token&& token) {
+auto recursive_mutex::async_try_acquire_for(owner_id owner,
+                                            duration wait,
+                                            acquire_options options,
+                                            Token&& token) {
+    options.wait = wait;
     return detail::initiate_acquire<detail::try_acquire_signature>(
         client_, wish(mode::exclusive, options, owner), std::forward<Token>(token));
+}
+
+template <class Token>
+auto recursive_mutex::async_try_acquire(owner_id owner, acquire_options options, Token&& token) {
+    return async_try_acquire_for(owner, duration::zero(), options, std::forward<Token>(token));
 }
 
 template <class Token> auto shared_mutex::async_acquire(acquire_options options, Token&& token) {
     return detail::initiate_acquire(
         client_, wish(mode::exclusive, options), std::forward<Token>(token));
+}
+
+template <class Token>
+auto shared_mutex::async_try_acquire_for(duration wait, acquire_options options, Token&& token) {
+    options.wait = wait;
+    return detail::initiate_acquire<detail::try_acquire_signature>(
+        client_, wish(mode::exclusive, options), std::forward<Token>(token));
+}
+
+template <class Token>
+auto shared_mutex::async_try_acquire(acquire_options options, Token&& token) {
+    return async_try_acquire_for(duration::zero(), options, std::forward<Token>(token));
 }
 
 template <class Token>
@@ -143,15 +172,17 @@ auto shared_mutex::async_acquire_shared(acquire_options options, Token&& token) 
 }
 
 template <class Token>
-auto shared_mutex::async_try_acquire(acquire_options options, Token&& token) {
+auto shared_mutex::async_try_acquire_shared_for(duration wait,
+                                                acquire_options options,
+                                                Token&& token) {
+    options.wait = wait;
     return detail::initiate_acquire<detail::try_acquire_signature>(
-        client_, wish(mode::exclusive, options), std::forward<Token>(token));
+        client_, wish(mode::shared, options), std::forward<Token>(token));
 }
 
 template <class Token>
 auto shared_mutex::async_try_acquire_shared(acquire_options options, Token&& token) {
-    return detail::initiate_acquire<detail::try_acquire_signature>(
-        client_, wish(mode::shared, options), std::forward<Token>(token));
+    return async_try_acquire_shared_for(duration::zero(), options, std::forward<Token>(token));
 }
 
 template <class Token> auto semaphore::async_acquire(acquire_options options, Token&& token) {
@@ -159,9 +190,15 @@ template <class Token> auto semaphore::async_acquire(acquire_options options, To
         client_, wish(mode::permit, options), std::forward<Token>(token));
 }
 
-template <class Token> auto semaphore::async_try_acquire(acquire_options options, Token&& token) {
+template <class Token>
+auto semaphore::async_try_acquire_for(duration wait, acquire_options options, Token&& token) {
+    options.wait = wait;
     return detail::initiate_acquire<detail::try_acquire_signature>(
         client_, wish(mode::permit, options), std::forward<Token>(token));
+}
+
+template <class Token> auto semaphore::async_try_acquire(acquire_options options, Token&& token) {
+    return async_try_acquire_for(duration::zero(), options, std::forward<Token>(token));
 }
 
 template <class Token> auto multi_lock::async_acquire(acquire_options options, Token&& token) {
@@ -169,9 +206,15 @@ template <class Token> auto multi_lock::async_acquire(acquire_options options, T
         client_, requests(options), std::forward<Token>(token));
 }
 
-template <class Token> auto multi_lock::async_try_acquire(acquire_options options, Token&& token) {
+template <class Token>
+auto multi_lock::async_try_acquire_for(duration wait, acquire_options options, Token&& token) {
+    options.wait = wait;
     return detail::initiate_acquire_all<detail::try_acquire_all_signature>(
         client_, requests(options), std::forward<Token>(token));
+}
+
+template <class Token> auto multi_lock::async_try_acquire(acquire_options options, Token&& token) {
+    return async_try_acquire_for(duration::zero(), options, std::forward<Token>(token));
 }
 
 template <class Token> auto lease::async_release(Token&& token) {

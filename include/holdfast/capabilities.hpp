@@ -16,8 +16,12 @@ enum class fence_grade : std::uint8_t {
     consensus, ///< kept by a majority
 };
 
-/// Whether a ttl belongs to one grant, or to the session that keeps many grants alive.
-enum class ttl_scope : std::uint8_t { grant, session };
+/// To what a ttl belongs.
+enum class ttl_scope : std::uint8_t {
+    grant,   ///< to one grant: not renewed, it is gone after that
+    shared,  ///< to several grants of one client: while one is renewed, none of them ends
+    session, ///< to the session that keeps all grants of a client alive
+};
 
 /// How a waiter learns that it is its turn.
 enum class wake_by : std::uint8_t { polling, hint, grant };

@@ -48,7 +48,8 @@ public:
     /// The engine's state of safety and health, worst first.
     [[nodiscard]] std::vector<finding> examine() const;
 
-    /// An operator's act: takes the lock from whoever holds it. Returns how many held it.
+    /// An operator's act: takes the lock from whoever holds it, who may be at work and is told as
+    /// soon as can be: until then two believe to hold it. Returns how many held it.
     std::size_t force_release(const std::string& name) const;
 
     /// Sends what is still queued and ends all that this client holds; it cannot be used

@@ -19,8 +19,9 @@ class client_state;
 
 /// Proof that we hold a name, and until when we may believe it.
 ///
-/// Move-only, one owner; any thread may use it. held(), lost(), remaining() and fence() are
-/// wait-free and safe in a signal handler.
+/// Move-only, one owner. Any thread may ask it at any time, but not while another moves, releases
+/// or destroys it. held(), lost(), remaining() and fence() are wait-free and safe in a signal
+/// handler.
 class lease {
 public:
     lease() noexcept = default;
@@ -28,7 +29,7 @@ public:
     lease& operator=(lease&&) noexcept;
     ~lease(); ///< queues the release and returns
 
-    /// True if there is a lease here at all, held or not.
+    /// True if there is a lease here at all, held or not: ask held() before acting.
     [[nodiscard]] explicit operator bool() const noexcept { return hold_ != nullptr; }
 
     /// Computed from the clock, each time: a process that slept past its deadline is told no.
@@ -47,7 +48,7 @@ public:
     /// Requested stop_margin *before* the deadline, or at once when the lease is lost.
     [[nodiscard]] std::stop_token stop_token() const;
 
-    /// Called once, on the client's callback lane, when the lease is lost; at once if it is.
+    /// Called once, on a thread of the client's, when the lease is lost; at once if it is.
     void on_lost(std::function<void()>);
 
     /// Gives it back and waits for the answer. Whatever it says, this is no longer held.

@@ -92,8 +92,10 @@ public:
     /// As acquire(), with a completion token: void(error_code, multi_lease). Needs async.hpp.
     template <class Token> auto async_acquire(acquire_options options, Token&& token);
 
-    /// As try_acquire_for(options.wait): void(error_code, optional<multi_lease>).
+    /// As the tries, with a completion token: void(error_code, optional<multi_lease>).
     template <class Token> auto async_try_acquire(acquire_options options, Token&& token);
+    template <class Token>
+    auto async_try_acquire_for(duration wait, acquire_options options, Token&& token);
 
 private:
     class part : public detail::primitive {

@@ -47,9 +47,10 @@ public:
     template <class Token> auto async_acquire(acquire_options options, Token&& token);
     template <class = void> auto async_acquire(acquire_options options = {});
 
-    /// As try_acquire_for(options.wait), with a completion token: void(error_code,
-    /// optional<lease>).
+    /// As the tries, with a completion token: void(error_code, optional<lease>).
     template <class Token> auto async_try_acquire(acquire_options options, Token&& token);
+    template <class Token>
+    auto async_try_acquire_for(duration wait, acquire_options options, Token&& token);
 
     [[nodiscard]] const std::string& name() const noexcept { return *name_; }
 

@@ -19,9 +19,10 @@ public:
     /// As acquire(), with a completion token: void(error_code, lease). Needs async.hpp.
     template <class Token> auto async_acquire(acquire_options options, Token&& token);
 
-    /// As try_acquire_for(options.wait), with a completion token: void(error_code,
-    /// optional<lease>).
+    /// As the tries, with a completion token: void(error_code, optional<lease>).
     template <class Token> auto async_try_acquire(acquire_options options, Token&& token);
+    template <class Token>
+    auto async_try_acquire_for(duration wait, acquire_options options, Token&& token);
 
     [[nodiscard]] const std::string& name() const noexcept { return *name_; }
     [[nodiscard]] std::uint32_t permits() const noexcept { return permits_; }

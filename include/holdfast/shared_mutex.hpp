@@ -8,7 +8,8 @@ namespace holdfast {
 ///
 /// A thread that holds it alone may also read under its own write. The way back is refused at
 /// once with resource_deadlock_would_occur: a reader that waits to become the writer waits for
-/// itself. Readers carry the last writer's fence. Thread-safe.
+/// itself. Readers carry a fence that is not below any writer's
+/// before them and below every writer's after them. Thread-safe.
 class shared_mutex : private detail::primitive {
 public:
     shared_mutex(const client& on, std::string name);
@@ -49,9 +50,13 @@ public:
     template <class Token> auto async_acquire(acquire_options options, Token&& token);
     template <class Token> auto async_acquire_shared(acquire_options options, Token&& token);
 
-    /// As try_acquire_for(options.wait) and its twin: void(error_code, optional<lease>).
+    /// As the tries: void(error_code, optional<lease>).
     template <class Token> auto async_try_acquire(acquire_options options, Token&& token);
     template <class Token> auto async_try_acquire_shared(acquire_options options, Token&& token);
+    template <class Token>
+    auto async_try_acquire_for(duration wait, acquire_options options, Token&& token);
+    template <class Token>
+    auto async_try_acquire_shared_for(duration wait, acquire_options options, Token&& token);
 
     [[nodiscard]] const std::string& name() const noexcept { return *name_; }
 

@@ -39,10 +39,12 @@ public:
         auto& callbacks = state_->callbacks();
         auto task = [keep = std::move(state_),
                      handler = std::move(handler_.call),
+                     slot_is_ours = static_cast<bool>(where),
                      ec,
                      ... v = std::move(value)]() mutable {
-            // The slot belongs to the handler's executor: only here may it be touched.
-            if (auto s = asio::get_associated_cancellation_slot(handler); s.is_connected())
+            // The slot belongs to the handler's executor: only there may it be touched.
+            if (auto s = asio::get_associated_cancellation_slot(handler);
+                slot_is_ours && s.is_connected())
                 s.clear();
             std::move(handler)(ec, std::move(v)...);
         };
@@ -70,17 +72,16 @@ public:
         what = std::move(wanted);
         self_ = this->shared_from_this();
         if (auto slot = done_.slot(); slot.is_connected())
-            // Until the slot is cleared the client lives: in the operation, then in its last task.
             slot.assign([weak = this->weak_from_this(),
-                         state = done_.state().get()](asio::cancellation_type how) {
-                if (const auto op = weak.lock(); op && how != asio::cancellation_type::none)
+                         home = std::weak_ptr{done_.state()}](asio::cancellation_type how) {
+                const auto op = weak.lock();
+                const auto state = home.lock();
+                if (op && state && how != asio::cancellation_type::none)
                     state->cancel(*op, asio::error::operation_aborted);
             });
         if (const char* wrong = what_is_wrong_with(what.options))
             return told(errc::bad_option, wrong, nullptr);
         const auto state = done_.state();
-        if (state->forked())
-            return told(errc::unsupported, {}, nullptr);
         state->start_acquire(*this, patience::none);
     }
 
@@ -111,20 +112,21 @@ public:
     async_ascent(std::shared_ptr<client_state> state,
                  std::vector<request> wanted,
                  handler_of<void(error_code, Answer)> handler)
-        : state_{*state}, done_{std::move(state), std::move(handler)}, wanted_{std::move(wanted)},
+        : done_{std::move(state), std::move(handler)}, wanted_{std::move(wanted)},
           way_{wanted_.size(), wanted_.front().options.wait, boot_clock::now()} {}
 
     void start() {
         self_ = this->shared_from_this();
         if (auto slot = done_.slot(); slot.is_connected())
-            slot.assign([weak = this->weak_from_this()](asio::cancellation_type how) {
-                if (const auto op = weak.lock(); op && how != asio::cancellation_type::none)
-                    op->cancel();
+            slot.assign([weak = this->weak_from_this(),
+                         home = std::weak_ptr{done_.state()}](asio::cancellation_type how) {
+                const auto op = weak.lock();
+                const auto state = home.lock();
+                if (op && state && how != asio::cancellation_type::none)
+                    op->cancel(*state);
             });
         if (const char* wrong = what_is_wrong_with(wanted_.front().options))
             return told(errc::bad_option, wrong, nullptr);
-        if (done_.state()->forked())
-            return told(errc::unsupported, {}, nullptr);
         ask();
     }
 
@@ -150,9 +152,9 @@ public:
 private:
     // A cancellation may come while one answer is told and the next is not asked for yet: whoever
     // is later, it or the asking, sees the other.
-    void cancel() {
+    void cancel(client_state& state) {
         cancelled_ = true;
-        state_.cancel(*this, asio::error::operation_aborted);
+        state.cancel(*this, asio::error::operation_aborted);
     }
 
     void ask() {
@@ -189,7 +191,6 @@ private:
         done_.call(ec, std::move(answer));
     }
 
-    client_state& state_; // lives until the slot is cleared: in `done_`, then in its last task
     completion<void(error_code, Answer)> done_;
     const std::vector<request> wanted_;
     ascent way_;
@@ -226,11 +227,13 @@ template <class T> auto answer_to(const client& on, handler_of<void(error_code, 
 } // namespace
 
 void begin_acquire(const client& on, request wanted, handler_of<acquire_signature> handler) {
+    access::of(on)->check_not_forked();
     std::make_shared<async_acquire<lease>>(access::of(on), std::move(handler))
         ->start(std::move(wanted));
 }
 
 void begin_acquire(const client& on, request wanted, handler_of<try_acquire_signature> handler) {
+    access::of(on)->check_not_forked();
     std::make_shared<async_acquire<std::optional<lease>>>(access::of(on), std::move(handler))
         ->start(std::move(wanted));
 }
@@ -238,6 +241,7 @@ void begin_acquire(const client& on, request wanted, handler_of<try_acquire_sign
 void begin_acquire_all(const client& on,
                        std::vector<request> wanted,
                        handler_of<acquire_all_signature> handler) {
+    access::of(on)->check_not_forked();
     std::make_shared<async_ascent<multi_lease>>(
         access::of(on), std::move(wanted), std::move(handler))
         ->start();
@@ -246,6 +250,7 @@ void begin_acquire_all(const client& on,
 void begin_acquire_all(const client& on,
                        std::vector<request> wanted,
                        handler_of<try_acquire_all_signature> handler) {
+    access::of(on)->check_not_forked();
     std::make_shared<async_ascent<std::optional<multi_lease>>>(
         access::of(on), std::move(wanted), std::move(handler))
         ->start();
@@ -255,28 +260,29 @@ void begin_release(lease what, handler_of<release_signature> handler) {
     const auto [h, state] = hold::take(what);
     if (!h)
         throw_error(errc::not_held);
+    state->check_not_forked();
     auto op = std::make_unique<async_release>(state, std::move(handler));
-    if (state->forked())
-        return op.release()->told(release_result::lost);
     state->start_release(h, op.release(), patience::none);
 }
 
 void begin_inspect(const client& on, std::string pattern, handler_of<inspect_signature> handler) {
+    access::of(on)->check_not_forked();
     access::of(on)->start_inspect(
         pattern, patience::none, answer_to<std::vector<lock_info>>(on, std::move(handler)));
 }
 
 void begin_examine(const client& on, handler_of<examine_signature> handler) {
+    access::of(on)->check_not_forked();
     access::of(on)->start_examine(patience::none,
                                   answer_to<std::vector<finding>>(on, std::move(handler)));
 }
 
 // Once in a client's life, and it waits for both of the client's threads: so it has its own.
 void begin_close(const client& on, duration at_most, handler_of<close_signature> handler) {
+    access::of(on)->check_not_forked();
     completion<close_signature> done{access::of(on), std::move(handler)};
     quiet_thread([at_most, done = std::move(done)]() mutable {
-        if (!done.state()->forked())
-            done.state()->close(at_most);
+        done.state()->close(at_most);
         done.call({});
     }).detach();
 }
@@ -284,6 +290,8 @@ void begin_close(const client& on, duration at_most, handler_of<close_signature>
 void begin_force_release(const client& on,
                          std::string name,
                          handler_of<force_release_signature> handler) {
+    check_name(name);
+    access::of(on)->check_not_forked();
     access::of(on)->start_force_release(
         name, patience::none, answer_to<std::size_t>(on, std::move(handler)));
 }

@@ -43,7 +43,8 @@ std::shared_ptr<client_state> client_state::make(std::unique_ptr<backend> engine
         if (state->forked())
             return; // its threads and locks are the parent's: leave everything as it is
         // The last handle may go away inside a callback of ours: a thread cannot join itself.
-        if (state->loop_.is_this_thread() || state->lane_.is_this_thread())
+        if (state->loop_.is_this_thread() || state->lane_.is_this_thread() ||
+            state->alarms_.is_this_thread())
             std::thread{[state] { delete state; }}.detach();
         else
             delete state;
@@ -77,6 +78,8 @@ void client_state::begin() {
 client_state::~client_state() {
     close(std::chrono::seconds{2});
     loop_.stop();
+    backend_.reset(); // it tells us nothing any more
+    alarms_.finish();
     lane_.finish();
 }
 
@@ -93,7 +96,10 @@ void client_state::close(duration at_most) {
         while (core_.unsettled() > 0 && boot_clock::now() < by)
             settled_.wait_for(lock, std::chrono::milliseconds{50});
         closed_ = true;
+        while (in_engine_ > 0 && boot_clock::now() < by)
+            settled_.wait_for(lock, std::chrono::milliseconds{10});
     }
+    decide(patience::none, [this](instant, actions& out) { core_.leave_nobody_waiting(out); });
     backend_->close(std::max(by, boot_clock::now() + std::chrono::milliseconds{100}));
 }
 
@@ -133,42 +139,71 @@ void client_state::perform(actions& wanted, patience how) {
         perform_one(one, how);
 }
 
-template <class F> void client_state::ask_engine(patience how, call& c, F ask) {
-    if (closed_)
-        return;
-    if (backend_->able().blocks_caller) {
+// What is asked after the end is answered here: nobody may be left waiting.
+template <class Ask, class Refuse>
+void client_state::enter_engine(const call& c, const Ask& ask, const Refuse& refuse) {
+    ++in_engine_;
+    if (!closed_)
+        ask(c);
+    else
+        refuse(c.ticket);
+    if (--in_engine_ == 0 && closed_)
+        settled_.notify_all();
+}
+
+template <class Ask, class Refuse>
+void client_state::ask_engine(patience how, call& c, Ask ask, Refuse refuse) {
+    if (backend_->able().blocks_caller && !closed_) {
         // Whoever blocks until the last moment answers after it, and would be taken for silent.
         c.answer_by -= (c.answer_by - c.asked) / 4;
         if (how == patience::none)
-            return loop_.post([ask = std::move(ask), c] { ask(c); });
+            return loop_.post([this, ask = std::move(ask), refuse = std::move(refuse), c] {
+                enter_engine(c, ask, refuse);
+            });
         if (how == patience::short_)
             c.answer_by = std::min(c.answer_by, c.asked + unlocks_patience);
     }
-    ask(c);
+    enter_engine(c, ask, refuse);
 }
 
 void client_state::perform_one(action& one, patience how) {
     std::visit(
         overloaded{
             [&](do_attempt& a) {
-                ask_engine(how, a.call, [this, what = a.what, join = a.join](const call& c) {
-                    backend_->attempt(c, what, join);
-                });
+                ask_engine(
+                    how,
+                    a.call,
+                    [this, what = a.what, join = a.join](const call& c) {
+                        backend_->attempt(c, what, join);
+                    },
+                    [this](ticket t) {
+                        attempted(t, failure{errc::unsupported, applied::no, "it was closed"});
+                    });
             },
             [&](do_withdraw& a) {
-                ask_engine(how, a.call, [this, what = a.what](const call& c) {
-                    backend_->withdraw(c, what);
-                });
+                ask_engine(
+                    how,
+                    a.call,
+                    [this, what = a.what](const call& c) { backend_->withdraw(c, what); },
+                    [this](ticket t) { withdrawn(t, applied::no); });
             },
             [&](do_release& a) {
-                ask_engine(how, a.call, [this, what = a.what, given = a.given](const call& c) {
-                    backend_->release(c, what, given);
-                });
+                ask_engine(
+                    how,
+                    a.call,
+                    [this, what = a.what, given = a.given](const call& c) {
+                        backend_->release(c, what, given);
+                    },
+                    [this](ticket t) { released(t, release_result::unknown); });
             },
             [&](do_renew& a) {
-                ask_engine(how, a.call, [this, bonds = std::move(a.bonds)](const call& c) {
-                    backend_->renew(c, bonds);
-                });
+                ask_engine(
+                    how,
+                    a.call,
+                    [this, bonds = std::move(a.bonds)](const call& c) {
+                        backend_->renew(c, bonds);
+                    },
+                    [](ticket) {});
             },
             [&](do_forget& a) { backend_->forget(a.bond); },
             [&](tell_wish& a) {
@@ -176,8 +211,12 @@ void client_state::perform_one(action& one, patience how) {
                     a.error, std::move(a.detail), std::move(a.granted));
             },
             [&](tell_goodbye& a) { static_cast<releaser*>(a.to)->told(a.result); },
-            [&](tell_stop& a) { lane_.post([whom = std::move(a.whom)] { whom->request_stop(); }); },
-            [&](tell_lost& a) { lane_.post([whom = std::move(a.whom)] { whom->report_lost(); }); },
+            [&](tell_stop& a) {
+                alarms_.post([whom = std::move(a.whom)] { whom->request_stop(); });
+            },
+            [&](tell_lost& a) {
+                alarms_.post([whom = std::move(a.whom)] { whom->report_lost(); });
+            },
             [&](tell_observer& a) { tell(a); }},
         one);
 }
@@ -193,7 +232,17 @@ void client_state::tell(const tell_observer& what) {
 
 // ------------------------------------------------------------------------------- what callers want
 
+// Before anything is asked for: a thread that cannot be had must not cost a lease.
+void client_state::start_threads() {
+    if (threads_started_.load(std::memory_order_acquire))
+        return;
+    alarms_.start();
+    lane_.start();
+    threads_started_.store(true, std::memory_order_release);
+}
+
 void client_state::start_acquire(acquirer& who, patience how) {
+    start_threads();
     decide(how, [&](instant now, actions& out) { core_.acquire(who, now, out); });
 }
 
@@ -222,9 +271,9 @@ void client_state::ask_for_operator(questions<T>& open,
         c = operator_call();
         open.emplace(c.ticket, std::move(done));
     }
-    if (closed_)
-        return answer_operator(open, c.ticket, result<T>{make_error_code(errc::unsupported)});
-    ask_engine(how, c, std::move(ask));
+    ask_engine(how, c, std::move(ask), [this, &open](ticket t) {
+        answer_operator(open, t, result<T>{make_error_code(errc::unsupported)});
+    });
 }
 
 void client_state::start_inspect(const std::string& pattern,

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a client is: one backend, one core behind one mutex, one event loop and one callback lane.
+// What a client is: one backend, one core behind one mutex, one event loop and two callback lanes.
 //
 //   caller ──▶ decide (mutex held: the core turns an event into actions)
 //                 │
@@ -75,6 +75,7 @@ public:
 
     [[nodiscard]] const capabilities& able() const noexcept { return backend_->able(); }
     [[nodiscard]] lane& callbacks() noexcept { return lane_; }
+    [[nodiscard]] lane& alarms() noexcept { return alarms_; }
 
     /// Where a blocking caller waits for its answer.
     [[nodiscard]] watch& where_to_wait() noexcept { return watch_; }
@@ -109,7 +110,9 @@ private:
     void after_deciding();
     void perform(actions&, patience);
     void perform_one(action&, patience);
-    template <class F> void ask_engine(patience, call&, F ask);
+    template <class Ask, class Refuse> void ask_engine(patience, call&, Ask, Refuse);
+    template <class Ask, class Refuse> void enter_engine(const call&, const Ask&, const Refuse&);
+    void start_threads();
     void tell(const tell_observer&);
     [[nodiscard]] call operator_call();
 
@@ -136,7 +139,12 @@ private:
     questions<std::vector<finding>> examinations_;
     questions<std::size_t> forcings_;
 
-    lane lane_;
+    // Calls into the engine that are going on. Whoever closes it waits until they are over.
+    std::atomic<int> in_engine_{0};
+    std::atomic<bool> threads_started_{false};
+
+    lane alarms_; // stop tokens and on_lost: nothing else may keep these waiting
+    lane lane_;   // observers, and handlers without an executor
     watch watch_; // outlives the loop, which still has its descriptor
     loop loop_;
 };

@@ -266,10 +266,10 @@ void core::talk_due(talk& k, instant now, actions& out) {
 }
 
 void core::parting_due(parting& p, instant now, actions& out) {
-    if (now >= p.gone_at)
-        partings_.erase(p.self);
-    else
-        send_release(p, now, out);
+    if (now < p.gone_at)
+        return send_release(p, now, out);
+    forget_retry(p);
+    partings_.erase(p.self);
 }
 
 instant core::deadly_deadline() const noexcept {
@@ -302,11 +302,24 @@ void core::close(instant now, actions& out) {
             while (!g.users.empty()) {
                 const auto h = g.users.back();
                 end_hold(*h, ending::released);
+                out.emplace_back(tell_stop{h}); // somebody may be at work under it
             }
             part(g, nullptr, now - g.since, now, out);
         }
         settle(*t, now, out);
     }
+}
+
+void core::leave_nobody_waiting(actions& out) {
+    for (auto& p : partings_)
+        if (p.waits != nullptr)
+            out.emplace_back(
+                tell_goodbye{std::exchange(p.waits, nullptr), release_result::unknown});
+    for (auto& p : partings_)
+        agenda_.remove(p);
+    parting_asked_.clear();
+    retrying_.clear();
+    partings_.clear();
 }
 
 } // namespace holdfast::detail

@@ -19,6 +19,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -42,7 +43,8 @@ public:
     void acquire(wish&, instant now, actions&);
     void cancel(wish&, error_code why, instant now, actions&);
     void release(const std::shared_ptr<hold>&, goodbye*, instant now, actions&);
-    void close(instant now, actions&); // ends all that is ours; what comes after is refused
+    void close(instant now, actions&);   // ends all that is ours; what comes after is refused
+    void leave_nobody_waiting(actions&); // the engine will not answer any more
 
     // What the engine says.
     void attempted(ticket, const attempt_answer&, instant now, actions&);
@@ -133,6 +135,8 @@ private:
     [[nodiscard]] instant limit_of(const acquire_options&, instant now) const noexcept;
     void part(engine_grant&, goodbye*, duration held, instant now, actions&);
     void send_release(parting&, instant now, actions&);
+    void send_what_waits_to_be_released(const std::string& name, instant now, actions&);
+    void forget_retry(parting&) noexcept;
     void end_grant(engine_grant&);
     void end_hold(hold&, ending) noexcept;
     void lose_users(engine_grant&, instant now, actions&);
@@ -160,6 +164,8 @@ private:
     std::unordered_map<ticket, talk*> asked_; // attempts and withdrawals on their way
     std::unordered_map<ticket, parting*> parting_asked_;
     std::list<parting> partings_;
+    std::unordered_multimap<std::string_view, parting*>
+        retrying_; // those that wait to be sent again
     std::vector<hold*> deadly_;
 };
 

@@ -82,7 +82,7 @@ void core::hand(engine_grant& g, wish& w, instant now, actions& out) {
 // When a lease ends although its bond goes on. A session does not end with an explicit lease on it.
 instant core::limit_of(const acquire_options& o, instant now) const noexcept {
     const auto until = later(now, o.max_hold);
-    if (o.renew || settings_.able.ttl == ttl_scope::grant)
+    if (o.renew || settings_.able.ttl != ttl_scope::session)
         return until;
     return std::min(until, deadline_of({.bond = {}, .anchor = now, .ttl = o.ttl, .margin = {}}));
 }
@@ -163,7 +163,29 @@ void core::end_grant(engine_grant& g) {
     g.at.grants.erase(g.self);
 }
 
+// A release that failed and would be tried again later goes ahead of our next attempt at that name:
+// or we would find ourselves in the way.
+void core::send_what_waits_to_be_released(const std::string& name, instant now, actions& out) {
+    while (!retrying_.empty()) {
+        const auto found = retrying_.find(name);
+        if (found == retrying_.end())
+            return;
+        agenda_.remove(*found->second);
+        send_release(*found->second, now, out);
+    }
+}
+
+void core::forget_retry(parting& p) noexcept {
+    const auto [first, last] = retrying_.equal_range(p.what->name);
+    for (auto it = first; it != last; ++it)
+        if (it->second == &p) {
+            retrying_.erase(it);
+            return;
+        }
+}
+
 void core::send_release(parting& p, instant now, actions& out) {
+    forget_retry(p);
     const auto number = next_ticket();
     parting_asked_.emplace(number, &p);
     out.emplace_back(
@@ -184,10 +206,12 @@ void core::released(ticket number, release_result result, instant now, actions& 
                              .fence = p.given.fence,
                              .took = p.held};
     });
-    if (result == release_result::unknown && now < p.gone_at)
-        agenda_.put(p, later(now, p.pause.next(chance_)));
-    else
+    if (result != release_result::unknown || now >= p.gone_at) {
         partings_.erase(p.self);
+        return;
+    }
+    agenda_.put(p, later(now, p.pause.next(chance_)));
+    retrying_.emplace(p.what->name, &p);
 }
 
 void core::renewed(std::span<const renewal_answer> answers, instant now, actions& out) {

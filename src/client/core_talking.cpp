@@ -67,6 +67,7 @@ void core::begin_talk(turnstile& t, instant now, actions& out) {
 }
 
 void core::attempt(talk& k, instant now, actions& out) {
+    send_what_waits_to_be_released(k.what->name, now, out);
     HOLDFAST_ASSERT(!k.on_its_way && !k.leaving(), "one request at a time, and only while wanted");
     const auto& wishes = k.at.wishes;
     HOLDFAST_ASSERT(k.for_wish != nullptr || !wishes.empty(), "nothing is asked for nobody");
@@ -333,11 +334,10 @@ void core::withdrawn(ticket number, applied certainty, instant now, actions& out
     agenda_.put(k, later(now, k.pause.next(chance_)));
 }
 
-// After this the engine has ended by itself what was last asked or renewed at `sent`. What lives on
-// a session ends with it only, and that may be kept alive by others: there we ask until we are
-// told.
+// After this the engine has ended by itself what was last asked or renewed at `sent`. What shares a
+// bond or a session with others may be kept alive by them: there we ask until we are told.
 instant core::gone_at(instant sent, const claim& what, duration granted) const noexcept {
-    if (settings_.able.ttl == ttl_scope::session)
+    if (settings_.able.ttl != ttl_scope::grant)
         return never;
     return gone_by_itself(sent, std::max(what.ttl, granted), what.lock_delay);
 }

@@ -33,10 +33,11 @@ void hold::report_lost() {
 
 std::stop_token hold::token() {
     const std::lock_guard guard{listeners_guard_};
-    if (!stop_.stop_possible())
+    if (!stop_.stop_possible()) {
         stop_ = std::stop_source{};
-    if (stop_requested_)
-        stop_.request_stop();
+        if (stop_requested_)
+            stop_.request_stop(); // nobody listens to it yet: no foreign code runs under our lock
+    }
     return stop_.get_token();
 }
 

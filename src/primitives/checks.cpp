@@ -75,6 +75,8 @@ const char* what_is_wrong_with(const acquire_options& o) noexcept {
         return "max_hold is more than 0";
     if (o.stop_margin < duration::zero() || o.stop_margin >= o.ttl)
         return "a stop margin is shorter than the ttl";
+    if (o.renew && o.stop_margin > o.ttl / 2) // the first renewal comes after a third of it
+        return "with renewal, a stop margin is at most half of the ttl";
     if (o.waiting.spins &&
         (o.waiting.first <= duration::zero() || o.waiting.most < o.waiting.first))
         return "the pauses of a spinning waiter are more than 0, and the last not below the first";

@@ -77,7 +77,7 @@ void lease::on_lost(std::function<void()> listener) {
     // Through the lane even if it is lost already: a listener never runs inside the caller.
     const auto h = hold_;
     if (!h->call_when_lost(listener))
-        home_->callbacks().post(std::move(listener));
+        home_->alarms().post(std::move(listener));
 }
 
 release_result lease::release() {

@@ -5,13 +5,23 @@
 
 namespace holdfast::detail {
 
+void lane::start() {
+    const std::lock_guard lock{guard_};
+    if (!ending_)
+        start_thread();
+}
+
+void lane::start_thread() {
+    if (!thread_.joinable())
+        thread_ = quiet_thread([this] { run(); });
+}
+
 void lane::post(std::function<void()> task) {
     const std::lock_guard lock{guard_};
     if (ending_)
         return;
+    start_thread();
     tasks_.push_back(std::move(task));
-    if (!thread_.joinable())
-        thread_ = quiet_thread([this] { run(); });
     changed_.notify_one();
 }
 

@@ -9,8 +9,8 @@
 
 namespace holdfast::detail {
 
-/// One thread for the user's own code: on_lost, stop tokens, observers. A slow handler delays other
-/// handlers, never a renewal. Started when first needed.
+/// One thread for the user's own code. A slow handler delays other handlers of its lane, never a
+/// renewal. Started when first needed.
 class lane {
 public:
     lane() = default;
@@ -18,6 +18,8 @@ public:
     lane& operator=(const lane&) = delete;
     ~lane() { finish(); }
 
+    /// Starts the thread, so that post() cannot fail for want of one.
+    void start();
     void post(std::function<void()> task);
 
     /// Runs what is queued and ends. From the lane's own thread: only marks the end.
@@ -26,6 +28,7 @@ public:
     [[nodiscard]] bool is_this_thread() const;
 
 private:
+    void start_thread();
     void run();
 
     mutable std::mutex guard_;

@@ -134,11 +134,9 @@ asio::awaitable<void> sees_errors(client on, mutex& held_elsewhere) {
     EXPECT_EQ(error, errc::timed_out);
     EXPECT_FALSE(nothing);
 
-    const auto contended =
-        co_await held_elsewhere.async_try_acquire({.wait = 0s}, asio::use_awaitable);
+    const auto contended = co_await held_elsewhere.async_try_acquire({}, asio::use_awaitable);
     EXPECT_FALSE(contended) << "an ordinary answer";
-    const auto still =
-        co_await held_elsewhere.async_try_acquire({.wait = 20ms}, asio::use_awaitable);
+    const auto still = co_await held_elsewhere.async_try_acquire_for(20ms, {}, asio::use_awaitable);
     EXPECT_FALSE(still);
 
     mutex free{on, "free"};
@@ -224,10 +222,10 @@ TEST_P(async_conformance, a_contended_try_is_an_answer_and_no_error) {
     const auto client = open();
     recursive_mutex tree{client, "tree"};
     constexpr auto us = owner_id{7}, them = owner_id{8};
-    auto first = tree.async_try_acquire(us, {.wait = 0s}, asio::use_future);
+    auto first = tree.async_try_acquire(us, {}, asio::use_future);
     const auto held = outcome(first);
     ASSERT_TRUE(held);
-    auto refused = tree.async_try_acquire(them, {.wait = 20ms}, asio::use_future);
+    auto refused = tree.async_try_acquire_for(them, 20ms, {}, asio::use_future);
     EXPECT_FALSE(outcome(refused));
 }
 
@@ -249,6 +247,29 @@ TEST_P(async_conformance, an_owner_enters_again_and_others_wait) {
     EXPECT_TRUE(outcome(third).held());
 }
 
+TEST_P(async_conformance, work_inside_a_handler_is_stopped_like_any_other) {
+    const auto client = open();
+    happening stopped;
+    mutex{client, "orders/42"}.async_acquire(
+        {.ttl = 400ms, .renew = false}, [&](error_code ec, const lease& held) {
+            if (ec)
+                return;
+            const auto stop = held.stop_token();
+            const auto by = boot_clock::now() + patience;
+            while (!stop.stop_requested() && boot_clock::now() < by)
+                std::this_thread::yield();
+            if (stop.stop_requested())
+                stopped.happen();
+        });
+    EXPECT_TRUE(stopped.awaited()) << "it stood in its own way";
+}
+
+TEST_P(async_conformance, bad_names_are_refused_as_in_the_blocking_calls) {
+    const auto client = open();
+    EXPECT_EQ(error_of([&] { (void)client.async_force_release("", asio::use_future); }),
+              code(errc::bad_name));
+}
+
 HOLDFAST_SUITE(async_shared_conformance, shared_locks);
 
 TEST_P(async_shared_conformance, readers_and_writers_exclude_each_other) {
@@ -259,9 +280,9 @@ TEST_P(async_shared_conformance, readers_and_writers_exclude_each_other) {
     EXPECT_TRUE(first.held() && second.held());
     auto refused = page.async_acquire({.wait = 20ms}, asio::use_future);
     EXPECT_EQ(error_in(refused), errc::timed_out);
-    auto no_writer = page.async_try_acquire({.wait = 0s}, asio::use_future);
+    auto no_writer = page.async_try_acquire({}, asio::use_future);
     EXPECT_FALSE(outcome(no_writer));
-    auto reader = page.async_try_acquire_shared({.wait = patience}, asio::use_future);
+    auto reader = page.async_try_acquire_shared_for(patience, {}, asio::use_future);
     EXPECT_TRUE(outcome(reader));
     first = {};
     second = {};
@@ -279,7 +300,7 @@ TEST_P(async_permits_conformance, permits_are_counted) {
     EXPECT_TRUE(first.held() && second.held());
     auto third = seats.async_acquire({.wait = 20ms}, asio::use_future);
     EXPECT_EQ(error_in(third), errc::timed_out);
-    auto fourth = seats.async_try_acquire({.wait = 0s}, asio::use_future);
+    auto fourth = seats.async_try_acquire({}, asio::use_future);
     EXPECT_FALSE(outcome(fourth));
 }
 

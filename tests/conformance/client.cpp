@@ -110,6 +110,24 @@ TEST_P(client_conformance, many_clients_come_and_go) {
     EXPECT_TRUE(open().inspect().empty());
 }
 
+TEST_P(client_conformance, a_close_that_cannot_wait_leaves_nobody_waiting) {
+    for (int round = 0; round < 20; ++round) {
+        const auto client = open();
+        auto one = mutex{client, "a"}.acquire(), two = mutex{client, "b"}.acquire();
+        auto releasing = in_a_thread([&] { return one.release(); });
+        auto waiting = in_a_thread([&] {
+            return error_of([&] { (void)mutex{client, "b"}.acquire({.ttl = 10min}); });
+        });
+        client.close(0s);
+        (void)outcome(releasing); // whatever it says, it says something
+        (void)outcome(waiting);
+        EXPECT_FALSE(two.held());
+        EXPECT_TRUE(two.stop_token().stop_requested() ||
+                    eventually([&] { return two.stop_token().stop_requested(); }));
+    }
+    EXPECT_TRUE((mutex{open(), "b"}.try_acquire_for(patience)));
+}
+
 // ------------------------------------------------------------------------------------ observer
 
 TEST_P(client_conformance, an_observer_hears_of_a_lease_from_grant_to_release) {

@@ -7,9 +7,11 @@
 
 #include <holdfast/mutex.hpp>
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 namespace holdfast::conformance {
@@ -64,6 +66,26 @@ TEST_P(fork_conformance, what_the_child_destroys_stays_with_the_parent) {
                ours->held.release() == release_result::released &&
                mutex{other, "orders/42"}.try_acquire();
     })) << "and is renewed by it";
+}
+
+TEST_P(fork_conformance, a_child_of_a_busy_parent_opens_a_client_of_its_own) {
+    const auto client = open();
+    std::atomic<bool> enough{false};
+    std::jthread busy{[&] {
+        mutex work{client, "work"};
+        while (!enough) {
+            const std::scoped_lock hold{work};
+        }
+    }};
+    for (int i = 0; i < 20; ++i)
+        EXPECT_EQ(in_a_fork([&] {
+                      ::alarm(60); // a child that hangs is a failure, not a hang
+                      const auto own = here().open();
+                      return mutex{own, "of the child"}.try_acquire_for(patience) ? 0 : 1;
+                  }),
+                  0)
+            << i;
+    enough = true;
 }
 
 TEST_P(fork_conformance, the_child_cannot_release_what_the_parent_holds) {

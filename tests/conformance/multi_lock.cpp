@@ -163,7 +163,7 @@ TEST_P(multi_conformance, an_asynchronous_one_is_granted_like_any_other) {
     auto theirs = mutex{other, "b"}.acquire({.ttl = long_ttl});
     multi_lock both{client, {"a", "b"}};
     auto waiting = both.async_acquire({}, asio::use_future);
-    auto refused = both.async_try_acquire({.wait = 0s}, asio::use_future);
+    auto refused = both.async_try_acquire({}, asio::use_future);
     EXPECT_FALSE(outcome(refused));
     auto late = both.async_acquire({.wait = 30ms}, asio::use_future);
     EXPECT_EQ(error_in(late), errc::timed_out);
@@ -171,7 +171,7 @@ TEST_P(multi_conformance, an_asynchronous_one_is_granted_like_any_other) {
     auto held = outcome(waiting);
     EXPECT_TRUE(held.held());
     EXPECT_EQ(held.release(), release_result::released);
-    auto easy = both.async_try_acquire({.wait = patience}, asio::use_future);
+    auto easy = both.async_try_acquire_for(patience, {}, asio::use_future);
     EXPECT_TRUE(outcome(easy));
 }
 

@@ -182,7 +182,12 @@ public:
         for (auto it = locks_.begin(); it != locks_.end();) {
             auto& [name, l] = *it++;
             std::erase_if(l.waiters, [&](const waiting& w) { return w.whose == whose; });
-            std::erase_if(l.holders, [&](const holding& h) { return h.whose == whose; });
+            // What was not released before is kept back for its lock delay, as after a death.
+            for (auto& h : l.holders)
+                if (h.whose == whose)
+                    h.expires = std::min(h.expires, now);
+            std::erase_if(l.holders,
+                          [&](const holding& h) { return h.whose == whose && h.free_at() <= now; });
             serve(l, now);
             forget_if_idle(std::string{name});
         }
@@ -216,6 +221,8 @@ private:
             g.fence = fence{++fences_};
             g.reserved = fences_per_grant;
             fences_ += fences_per_grant;
+        } else if (const auto* write = what->within ? find(l, *what->within) : nullptr) {
+            g.fence = write->given.fence; // with a larger one he would shut himself out
         } else if (what->mode == mode::shared && fences_ > 0) {
             g.fence = fence{fences_}; // not below any writer before, below every writer after
         }

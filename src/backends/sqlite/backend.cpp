@@ -24,14 +24,18 @@
 #include "backends/sqlite/turn.hpp"
 #include "runtime/assert.hpp"
 #include "runtime/fork.hpp"
+#include "runtime/quiet_thread.hpp"
 #include "runtime/random.hpp"
 
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <system_error>
 #include <unistd.h>
 #include <unordered_map>
 #include <unordered_set>
@@ -50,7 +54,7 @@ constexpr capabilities abilities{
     .blocks_caller = true,
     .fence_per_pass = true,
     .fences = fence_grade::hybrid,
-    .ttl = ttl_scope::grant,
+    .ttl = ttl_scope::shared,
     .wake = wake_by::grant,
     .assumptions = 0, // one clock for all; a grant is forgotten only together with all processes
 };
@@ -78,7 +82,7 @@ public:
     engine(const options& how, const machine& on)
         : on_{on}, path_{how.path}, children_{how.children_keep_locks ? children::keep_locks
                                                                       : children::let_go},
-          file_{open_file(how.path, on)}, watches_{file_.directory} {}
+          file_{open_alone(how.path, on)}, watches_{file_.directory} {}
     ~engine() override;
 
     [[nodiscard]] const capabilities& able() const noexcept override { return abilities; }
@@ -96,6 +100,12 @@ public:
     void examine(const call&) override;
 
 private:
+    [[nodiscard]] static lock_file open_alone(const std::string& path, const machine& on) {
+        const detail::not_while_forking whole;
+        connection::close_inherited();
+        return open_file(path, on);
+    }
+
     /// A claim of ours in the file's queue, and whose end it waits for.
     struct waiting {
         std::shared_ptr<const claim> what;
@@ -113,6 +123,7 @@ private:
     template <class Body> void write(instant by, tidings&, Body);
     template <class Body> void write_once(instant by, tidings&, Body&);
     void follow(aftermath&&, tidings&);
+    void write_log_back();
     void tell(tidings&&);
 
     // Being known in the file.
@@ -147,6 +158,9 @@ private:
     std::mutex forgetting_;
     std::vector<std::pair<bond_id, instant>> to_forget_; // and since when; until the next turn
 
+    const std::shared_ptr<std::atomic<bool>> log_is_written_back_ =
+        std::make_shared<std::atomic<bool>>(false);
+
     turns turns_; // everything below belongs to whoever has the turn
     lock_file file_;
     watch_list watches_;
@@ -175,7 +189,7 @@ void engine::attempt(const call& c, const std::shared_ptr<const claim>& what, jo
             register_us(what->by.get(), c.answer_by, news);
         const auto fresh = bond_id{++last_bond_};
         write(c.answer_by, news, [&](ledger& rules, instant now, aftermath& after) {
-            const auto usual = usual_.find({what->ttl, what->lock_delay});
+            const auto usual = usual_.find({what->ttl, what->lock_delay}); // none with a delay
             const asker us{usual == usual_.end() ? std::nullopt : std::optional{usual->second},
                            fresh,
                            forgotten_};
@@ -215,7 +229,7 @@ void engine::release(const call& c, const std::shared_ptr<const claim>& what, co
         write(c.answer_by, news, [&](ledger& rules, instant now, aftermath& after) {
             was_ours = rules.release(*what, given, now, after);
         });
-        if (what->renewal == renewal::none && !forgotten_.contains(given.terms.bond))
+        if (!shares_bond(*what) && !forgotten_.contains(given.terms.bond))
             bonds_.erase(given.terms.bond);
     });
     events_->released(c.ticket,
@@ -336,6 +350,7 @@ template <class Body> std::optional<failure> engine::in_turn(instant by, tidings
         return failure{errc::unsupported,
                        applied::no,
                        "this process is a fork of the one that opened the file"};
+    const detail::not_while_forking whole; // a child must not inherit a transaction
     const turns::turn ours{turns_, by};
     if (!ours)
         return failure{errc::backend_unavailable,
@@ -395,7 +410,30 @@ template <class Body> void engine::write_once(instant by, tidings& news, Body& b
             continue;
         }
         follow(std::move(then), news);
+        write_log_back();
         return;
+    }
+}
+
+// Writing the log back into the file syncs, which can take seconds: on a thread and a connection of
+// its own, so that no lock, unlock or renewal waits for it. Others go on writing meanwhile.
+void engine::write_log_back() {
+    constexpr int large = 4000; // pages
+    if (file_.db->log_pages() < large || log_is_written_back_->exchange(true))
+        return;
+    try {
+        detail::quiet_thread([path = file_.path, busy = log_is_written_back_] {
+            try {
+                const detail::not_while_forking whole;
+                connection own{path};
+                own.execute("PRAGMA wal_checkpoint(PASSIVE)");
+            } catch (const trouble&) {
+                // It stays large a little longer; the next transaction tries again.
+            }
+            *busy = false;
+        }).detach();
+    } catch (const std::system_error&) {
+        *log_is_written_back_ = false; // no thread to be had now
     }
 }
 
@@ -462,6 +500,10 @@ void engine::register_us(const party* who, instant by, tidings& news) {
         bool entered = false;
         try {
             write(by, news, [&](ledger& rules, instant now, aftermath& after) {
+                // Since it was opened nobody could know of us: all may have changed.
+                if (file_.db->moved() ||
+                    file_.db->ask_number("PRAGMA user_version") != schema_version)
+                    throw file_moved{SQLITE_IOERR, "the lock file was replaced"};
                 if (file_.db->ask_text("SELECT domain FROM meta") != on_.clock_domain())
                     throw trouble{SQLITE_PERM, file_.path + " is in use in another time namespace"};
                 entered = presence_->still_there();
@@ -533,7 +575,7 @@ void engine::remember(const std::shared_ptr<const claim>& what, attempted& done,
 void engine::remember_bond(const claim& what, const kept& bond) {
     const bond_class like{what.ttl, what.lock_delay};
     bonds_.insert_or_assign(bond.id, like);
-    if (what.renewal == renewal::automatic)
+    if (shares_bond(what))
         usual_.insert_or_assign(like, bond.id);
 }
 

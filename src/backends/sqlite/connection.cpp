@@ -1,12 +1,15 @@
 #include "backends/sqlite/connection.hpp"
 #include "runtime/assert.hpp"
+#include "runtime/fork.hpp"
 
 #include <sqlite3.h>
 
 #include <algorithm>
 #include <cstring>
 #include <ctime>
+#include <mutex>
 #include <sched.h>
+#include <utility>
 
 namespace holdfast::sqlite {
 namespace {
@@ -91,7 +94,14 @@ holdfast::nonce rows::nonce(int column) const noexcept {
 
 // ---------------------------------------------------------------------------------- connection
 
-connection::connection(const std::string& path) {
+namespace {
+
+constinit std::mutex all_guard;
+constinit connection* newest = nullptr;
+
+} // namespace
+
+connection::connection(const std::string& path) : generation_{detail::fork_generation()} {
     const int code =
         sqlite3_open_v2(path.c_str(),
                         &db_,
@@ -108,14 +118,42 @@ connection::connection(const std::string& path) {
     int keep = 1;
     sqlite3_file_control(db_, "main", SQLITE_FCNTL_PERSIST_WAL, &keep);
     sqlite3_db_config(db_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+    sqlite3_wal_hook(db_, &committed, this); // instead of writing the log back inside a commit
+
+    const std::lock_guard lock{all_guard};
+    older_ = std::exchange(newest, this);
+    if (older_ != nullptr)
+        older_->newer_ = this;
 }
 
 connection::~connection() {
+    {
+        const std::lock_guard lock{all_guard};
+        (newer_ != nullptr ? newer_->older_ : newest) = older_;
+        if (older_ != nullptr)
+            older_->newer_ = newer_;
+    }
+    close();
+}
+
+void connection::close() noexcept {
     if (db_ == nullptr)
         return;
-    for (auto* statement : statements_)
-        sqlite3_finalize(statement);
-    sqlite3_close(db_);
+    for (auto& statement : statements_)
+        sqlite3_finalize(std::exchange(statement, nullptr));
+    sqlite3_close(std::exchange(db_, nullptr));
+}
+
+void connection::close_inherited() noexcept {
+    const std::lock_guard lock{all_guard};
+    for (auto* each = newest; each != nullptr; each = each->older_)
+        if (each->generation_ != detail::fork_generation())
+            each->close();
+}
+
+int connection::committed(void* self, sqlite3*, const char*, int pages) noexcept {
+    static_cast<connection*>(self)->log_pages_ = pages;
+    return SQLITE_OK;
 }
 
 // Called while somebody else writes. Their transactions take some ten microseconds, so at first

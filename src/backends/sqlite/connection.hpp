@@ -83,6 +83,14 @@ public:
     /// After fork() the handle is the parent's: let go of it without a touch.
     void abandon() noexcept { db_ = nullptr; }
 
+    /// In a forked child, before it opens a file itself: closes what it has of its parent's. SQLite
+    /// keeps one account of locks for each file and process, and would believe the child to have
+    /// locks that are the parent's. Nobody may be in the middle of anything: see not_while_forking.
+    static void close_inherited() noexcept;
+
+    /// How long the write-ahead log was after the last commit, in pages.
+    [[nodiscard]] int log_pages() const noexcept { return log_pages_; }
+
     /// Until when whatever follows may wait for others.
     void wait_until(instant by) noexcept { wait_until_ = by; }
 
@@ -117,11 +125,17 @@ private:
     [[nodiscard]] sqlite3_stmt* prepared(query);
     [[nodiscard]] int changed() const noexcept;
     static int while_busy(void* self, int times) noexcept;
+    static int committed(void* self, sqlite3*, const char*, int pages) noexcept;
+    void close() noexcept;
 
     sqlite3* db_ = nullptr;
     instant wait_until_{};
     instant looked_{}; ///< when we last made sure that the path still leads to our file
     std::array<sqlite3_stmt*, query_count> statements_{};
+    int log_pages_ = 0;
+    const std::uint64_t generation_;
+    connection* older_ = nullptr; ///< in the list of all connections
+    connection* newer_ = nullptr;
 };
 
 /// Others see all of it or nothing. Rolls back unless committed.

@@ -195,7 +195,7 @@ enum class state : std::uint8_t { good, unmade, old, damaged };
             return db.ask_number("SELECT count(*) FROM sqlite_schema") == 0 ? state::unmade
                                                                             : state::damaged;
         if (version < schema_version)
-            return state::old;
+            return is_sound(db, file.directory) ? state::old : state::damaged;
         return has_all(db) && is_sound(db, file.directory) ? state::good : state::damaged;
     } catch (const trouble& what) {
         if (is_damage(what.code()))
@@ -205,7 +205,7 @@ enum class state : std::uint8_t { good, unmade, old, damaged };
 }
 
 [[nodiscard]] state state_of(lock_file& file) {
-    const bool was_ours = exists(file.directory);
+    const bool was_ours = exists(file.directory + "/guard"); // sudoers has a .d beside it, too
     switch (nature_of(*file.db)) {
     case nature::empty:
         return state::unmade;

@@ -14,7 +14,7 @@ constexpr duration longest_ttl = std::chrono::hours{24 * 365 * 100}; // sums of 
     return {.ttl = row.length(first),
             .lock_delay = row.length(first + 1),
             .expires_at = row.at(first + 2),
-            .automatic = row.number(first + 3) != 0};
+            .shared = row.number(first + 3) != 0};
 }
 
 [[nodiscard]] waiter_row read_waiter(const rows& row) {
@@ -140,9 +140,9 @@ void ledger::say_yours(trial& t, const holder_row& mine) {
     t.result.wanted = has_waiters(t.what.name);
 }
 
-/// The bond to go on with: of explicit leases the one that stands in the row, else the usual one.
+/// The bond to go on with: the usual one, or for who has his own the one that stands in the row.
 std::optional<bond_id> ledger::known_bond(const trial& t, const bond_id* standing) const {
-    if (t.what.renewal == renewal::automatic)
+    if (shares_bond(t.what))
         return t.us.usual;
     if (standing == nullptr || t.us.forgotten.contains(*standing))
         return std::nullopt;
@@ -168,14 +168,14 @@ void ledger::keep_bond(trial& t,
     const bond_row row{.ttl = ttl,
                        .lock_delay = std::min(t.what.lock_delay, longest_ttl),
                        .expires_at = sqlite::after(t.now, ttl),
-                       .automatic = t.what.renewal == renewal::automatic};
+                       .shared = shares_bond(t.what)};
     const auto made = db_.tell(query::bond_add,
                                self_,
                                t.us.fresh,
                                row.ttl,
                                row.lock_delay,
                                row.expires_at,
-                               row.automatic ? 1 : 0);
+                               row.shared ? 1 : 0);
     if (made != 1)
         throw unregistered{SQLITE_BUSY, "this process is no longer known in the lock file"};
     t.result.bond = kept{t.us.fresh, row};
@@ -184,9 +184,18 @@ void ledger::keep_bond(trial& t,
 void ledger::give(trial& t, fence_range numbers) {
     const auto& c = t.what;
     const auto& bond = *t.result.bond;
-    const auto [number, reserved] = take_fence(c.mode, numbers);
+    const auto [number, reserved] =
+        c.within ? std::pair{own_write(c), 0U} : take_fence(c.mode, numbers);
     db_.tell(query::holder_add, c.name, c.nonce, self_, bond.id, c.mode, number, reserved, t.now);
     t.result.answer = grant{c.nonce, number, reserved, terms_of(bond.id, bond.row)};
+}
+
+// Who reads under his own write has that write's number: with a larger one he would shut himself
+// out.
+fence ledger::own_write(const claim& c) {
+    const auto holders = holders_of(c.name);
+    const auto* write = c.within ? find(holders, *c.within) : nullptr;
+    return write == nullptr ? fence{fences().next - 1} : write->fence;
 }
 
 // Readers carry the last number handed out: not below any writer before them, below all after.
@@ -270,7 +279,7 @@ std::optional<bond_id> ledger::withdraw(const claim& c, instant now, aftermath& 
     if (auto held = db_.ask(query::holder_bond, c.name, c.nonce); held.next())
         own = held.as<bond_id>(0);
     db_.tell(query::holder_remove, c.name, c.nonce);
-    if (c.renewal != renewal::none)
+    if (shares_bond(c))
         own.reset();
     if (own)
         db_.tell(query::bond_remove, self_, *own);
@@ -281,7 +290,7 @@ std::optional<bond_id> ledger::withdraw(const claim& c, instant now, aftermath& 
 bool ledger::release(const claim& c, const grant& given, instant now, aftermath& after) {
     if (db_.tell(query::holder_remove, c.name, c.nonce) == 0)
         return false;
-    if (c.renewal == renewal::none)
+    if (!shares_bond(c))
         db_.tell(query::bond_remove, self_, given.terms.bond);
     serve(c.name, now, after);
     return true;
@@ -310,7 +319,7 @@ std::size_t ledger::force_release(const std::string& name, instant now, aftermat
     for (const auto& h : holders) {
         db_.tell(query::holder_remove, name, h.nonce);
         db_.tell(query::taken_add, h.process, name, h.nonce);
-        if (h.kept_by && !h.kept_by->automatic)
+        if (h.kept_by && !h.kept_by->shared)
             db_.tell(query::bond_remove, h.process, h.bond);
         after.letters.push_back({h.process, {letter::word::taken, h.nonce}});
     }
@@ -474,7 +483,7 @@ void ledger::settle(const std::string& name, const nonce& but, instant now, afte
 // in all that the bond has kept, also in what is somebody else's by now.
 void ledger::end_bond(const std::string& name, const holder_row& h, instant now, aftermath& after) {
     std::vector<std::string> freed{name};
-    if (h.kept_by->automatic) {
+    if (h.kept_by->shared) {
         auto gone = db_.ask(query::holders_of_bond_remove, h.process, h.bond);
         while (gone.next())
             if (gone.text(0) != name)
@@ -510,7 +519,7 @@ void ledger::bury(process_id who, end how, instant now, aftermath& after) {
         db_.tell(query::bonds_of_dead_cut, now, who);
         db_.tell(query::process_is_dead, who);
     }
-    db_.tell(query::bonds_over_remove, who, how == end::left ? never : now);
+    db_.tell(query::bonds_over_remove, who, now);
 
     std::vector<std::string> touched;
     {
@@ -568,7 +577,8 @@ void ledger::enter(const party& who, children which, instant now, aftermath& aft
     sweep(now, after);
 }
 
-void ledger::leave(instant now, aftermath& after) { bury(self_, end::left, now, after); }
+// As if we had died: what was not released before is kept back for its lock delay.
+void ledger::leave(instant now, aftermath& after) { bury(self_, end::died, now, after); }
 
 // What others left behind whom nobody has missed: rows of the dead, and FIFOs without rows. The
 // latter may belong to somebody who is just coming in and has not opened them yet; so they go now,

@@ -148,13 +148,14 @@ private:
     [[nodiscard]] std::optional<party> party_of(process_id);
     [[nodiscard]] std::optional<bond_row> find_bond(bond_id);
     [[nodiscard]] fence_range fences();
+    [[nodiscard]] fence own_write(const claim&);
     [[nodiscard]] std::pair<fence, std::uint32_t> take_fence(mode, fence_range);
 
     void serve(const std::string& name, instant now, aftermath&);
     void admit(const std::string& name, const waiter_row&, bool wanted, instant now, aftermath&);
     void settle(const std::string& name, const nonce& but, instant now, aftermath&);
     void end_bond(const std::string& name, const holder_row&, instant now, aftermath&);
-    enum class end : std::uint8_t { died, silent, left };
+    enum class end : std::uint8_t { died, silent };
     void bury(process_id, end, instant now, aftermath&);
     void sweep(instant now, aftermath&);
 

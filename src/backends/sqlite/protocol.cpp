@@ -29,7 +29,7 @@ CREATE TABLE bond (
     ttl        INTEGER NOT NULL,
     lock_delay INTEGER NOT NULL,
     expires_at INTEGER NOT NULL,
-    automatic  INTEGER NOT NULL,
+    shared     INTEGER NOT NULL,
     PRIMARY KEY (process, id)
 ) STRICT, WITHOUT ROWID;
 
@@ -82,13 +82,13 @@ std::string_view text_of(query which) noexcept {
     case query::glance: // all that a free name needs, in one question
         return "SELECT NOT EXISTS (SELECT 1 FROM holder WHERE name = ?1)"
                " AND NOT EXISTS (SELECT 1 FROM waiter WHERE name = ?1),"
-               " m.fence_next, m.fence_end, b.ttl, b.lock_delay, b.expires_at, b.automatic"
+               " m.fence_next, m.fence_end, b.ttl, b.lock_delay, b.expires_at, b.shared"
                " FROM meta m LEFT JOIN bond b ON b.process = ?2 AND b.id = ?3"
                " WHERE m.one = 1";
 
     case query::holders_of:
         return "SELECT h.nonce, h.process, h.bond, h.mode, h.fence, h.reserved, h.granted_at,"
-               " b.ttl, b.lock_delay, b.expires_at, b.automatic, p.children_keep_locks"
+               " b.ttl, b.lock_delay, b.expires_at, b.shared, p.children_keep_locks"
                " FROM holder h LEFT JOIN bond b ON b.process = h.process AND b.id = h.bond"
                " LEFT JOIN process p ON p.id = h.process WHERE h.name = ?1";
     case query::holder_add:
@@ -106,7 +106,7 @@ std::string_view text_of(query which) noexcept {
         return "SELECT 1 FROM waiter WHERE name = ?1 LIMIT 1";
     case query::waiters_of:
         return "SELECT w.seq, w.nonce, w.process, w.bond, w.mode, w.permits,"
-               " b.ttl, b.lock_delay, b.expires_at, b.automatic"
+               " b.ttl, b.lock_delay, b.expires_at, b.shared"
                " FROM waiter w LEFT JOIN bond b ON b.process = w.process AND b.id = w.bond"
                " WHERE w.name = ?1 ORDER BY w.seq";
     case query::waiter_after:
@@ -121,7 +121,7 @@ std::string_view text_of(query which) noexcept {
         return "UPDATE waiter SET bond = ?1 WHERE name = ?2 AND seq = ?3";
 
     case query::bond_find:
-        return "SELECT ttl, lock_delay, expires_at, automatic FROM bond"
+        return "SELECT ttl, lock_delay, expires_at, shared FROM bond"
                " WHERE process = ?1 AND id = ?2";
     case query::bond_free_at:
         return "SELECT expires_at + lock_delay FROM bond WHERE process = ?1 AND id = ?2";
@@ -131,7 +131,7 @@ std::string_view text_of(query which) noexcept {
     case query::bond_prolong:
         return "UPDATE bond SET expires_at = max(expires_at, ?1 + ttl)"
                " WHERE process = ?2 AND id = ?3"
-               " RETURNING ttl, lock_delay, expires_at, automatic";
+               " RETURNING ttl, lock_delay, expires_at, shared";
     case query::bond_remove:
         return "DELETE FROM bond WHERE process = ?1 AND id = ?2";
 
@@ -171,7 +171,7 @@ std::string_view text_of(query which) noexcept {
 
     case query::all_holders:
         return "SELECT h.nonce, h.process, h.bond, h.mode, h.fence, h.reserved, h.granted_at,"
-               " b.ttl, b.lock_delay, b.expires_at, b.automatic, p.children_keep_locks,"
+               " b.ttl, b.lock_delay, b.expires_at, b.shared, p.children_keep_locks,"
                " h.name, p.host, p.pid, p.purpose"
                " FROM holder h LEFT JOIN bond b ON b.process = h.process AND b.id = h.bond"
                " LEFT JOIN process p ON p.id = h.process ORDER BY h.name, h.granted_at";
@@ -212,6 +212,10 @@ bool crowd::admits(mode how, std::uint32_t permits, const nonce* within) const n
         return exclusive_ == 0 && shared_ == 0 && permits_ < permits;
     }
     return false;
+}
+
+bool shares_bond(const claim& c) noexcept {
+    return c.renewal == renewal::automatic && c.lock_delay == duration::zero();
 }
 
 instant after(instant from, duration by) noexcept { return by >= never - from ? never : from + by; }

@@ -39,7 +39,7 @@ struct bond_row {
     duration ttl{};
     duration lock_delay{};
     instant expires_at{};
-    bool automatic = true; ///< shared by all grants of its process with this ttl; else of one grant
+    bool shared = true; ///< shared by all grants of its process with this ttl; else of one grant
 };
 
 struct holder_row {
@@ -90,8 +90,8 @@ enum class query : std::uint8_t {
     waiter_remove, ///< name, nonce → seq, bond
     waiter_rebind, ///< bond, name, seq
 
-    bond_find,    ///< process, bond → ttl, lock_delay, expires_at, automatic
-    bond_add,     ///< process, bond, ttl, lock_delay, expires_at, automatic; none if we are unknown
+    bond_find,    ///< process, bond → ttl, lock_delay, expires_at, shared
+    bond_add,     ///< process, bond, ttl, lock_delay, expires_at, shared; none if we are unknown
     bond_prolong, ///< now, process, bond → as bond_find
     bond_free_at, ///< process, bond → when it keeps nobody out any more
     bond_remove,  ///< process, bond
@@ -138,6 +138,10 @@ private:
     std::size_t exclusive_ = 0, shared_ = 0, permits_ = 0;
     nonce writer_; // the exclusive one
 };
+
+/// Whether its grant lives on the bond that all such claims of one process share. What is kept back
+/// for a while after a loss needs a bond of its own, which others do not prolong.
+[[nodiscard]] bool shares_bond(const claim&) noexcept;
 
 /// Adds without running over the end of time.
 [[nodiscard]] instant after(instant, duration) noexcept;

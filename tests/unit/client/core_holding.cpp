@@ -251,5 +251,54 @@ TEST(closing, answers_all_who_wait_and_gives_back_all_that_is_held) {
     EXPECT_EQ(s.asks("z").error, error_code{errc::unsupported});
 }
 
+// ------------------------------------------------------------------- what the engine keeps alive
+
+TEST(sharing_a_bond, a_release_is_sent_until_it_is_settled_however_long_that_takes) {
+    auto able = stage::everything();
+    able.ttl = ttl_scope::shared; // others prolong what this release is about
+    stage s{able};
+    auto& a = s.asks("x", {.ttl = 1s});
+    s.grants(1, bond_id{7});
+    s.asks("y", {.ttl = 1s});
+    s.grants(2, bond_id{7});
+    s.releases(a);
+    for (int i = 0; i < 20; ++i) {
+        s.released(release_result::unknown);
+        for (int step = 0; step < 10 && s.count<do_release>() == 0; ++step) {
+            s.passes(200ms);
+            while (s.count<do_renew>() > 0)
+                s.renews(renewed::yes);
+        }
+        ASSERT_EQ(s.count<do_release>(), 1U) << i;
+    }
+    s.released();
+    EXPECT_EQ(s.unsettled(), 0U);
+}
+
+TEST(parting, a_release_that_failed_goes_ahead_of_the_next_attempt_at_that_name) {
+    stage s;
+    auto& a = s.asks("x");
+    s.grants(1);
+    s.releases(a);
+    s.released(release_result::unknown);
+    EXPECT_EQ(s.count<do_release>(), 0U) << "it pauses";
+    s.asks("y");
+    EXPECT_EQ(s.count<do_release>(), 0U) << "another name";
+    s.asks("x", {.wait = 0s});
+    EXPECT_EQ(s.count<do_release>(), 1U);
+    s.released();
+    EXPECT_EQ(s.unsettled(), 0U);
+}
+
+TEST(closing, asks_those_at_work_to_stop) {
+    stage s;
+    auto& a = s.asks("x");
+    s.grants(1);
+    s.closes();
+    ASSERT_EQ(s.stopped.size(), 1U);
+    EXPECT_EQ(s.stopped[0], a.lease);
+    EXPECT_FALSE(a.lease->held_at(s.now));
+}
+
 } // namespace
 } // namespace holdfast::detail

@@ -1,5 +1,8 @@
 #include "world.hpp"
 
+#include <algorithm>
+#include <filesystem>
+
 namespace holdfast::sqlite::test {
 namespace {
 
@@ -325,7 +328,7 @@ TEST_F(sqlite_locking, an_explicit_lease_that_had_to_wait_counts_from_its_grant)
     here.pass(9s);
     static_cast<void>(c.refused(claim_for({}), joining::none));
     EXPECT_EQ(b.release(x, *gx), release_result::released);
-    EXPECT_EQ(look(file, "SELECT count(*) FROM bond WHERE automatic = 0"), 0);
+    EXPECT_EQ(look(file, "SELECT count(*) FROM bond WHERE shared = 0"), 0);
 }
 
 TEST_F(sqlite_locking, a_refused_try_for_an_explicit_lease_leaves_nothing) {
@@ -537,7 +540,7 @@ TEST_F(sqlite_locking, a_sound_file_gives_the_doctor_no_warning) {
 TEST_F(sqlite_locking, closing_gives_everything_back_and_leaves_nothing) {
     {
         peer d{file, here};
-        static_cast<void>(d.take(claim_for({.name = "x", .lock_delay = 10s})));
+        static_cast<void>(d.take(claim_for({.name = "x"})));
         static_cast<void>(d.take(claim_for({.name = "y", .renewal = renewal::none})));
         static_cast<void>(a.take(claim_for({.name = "z"})));
         static_cast<void>(d.refused(claim_for({.name = "z"})));
@@ -552,6 +555,56 @@ TEST_F(sqlite_locking, closing_gives_everything_back_and_leaves_nothing) {
     for (const char* table : {"process", "bond", "holder", "waiter"})
         EXPECT_EQ(look(file, std::string{"SELECT count(*) FROM "} + table), 0) << table;
     EXPECT_EQ(files_in(file + ".d"), std::vector<std::string>{"guard"});
+}
+
+TEST_F(sqlite_locking, what_was_not_released_before_closing_is_kept_back_for_its_lock_delay) {
+    {
+        peer d{file, here};
+        static_cast<void>(d.take(claim_for({.name = "x", .lock_delay = 10s})));
+        d.engine->close(boot_clock::now() + soon);
+    }
+    static_cast<void>(b.refused(claim_for({.name = "x"}), joining::none));
+    here.pass(9s);
+    static_cast<void>(b.refused(claim_for({.name = "x"}), joining::none));
+    here.pass(2s);
+    static_cast<void>(b.take(claim_for({.name = "x"})));
+    EXPECT_EQ(look(file, "SELECT count(*) FROM process"), 1);
+}
+
+TEST_F(sqlite_locking, a_lock_delay_has_a_bond_of_its_own) {
+    const auto one = claim_for({.name = "x", .lock_delay = 1s});
+    const auto two = claim_for({.name = "y", .lock_delay = 1s});
+    const auto first = a.take(one), second = a.take(two);
+    EXPECT_NE(first.terms.bond, second.terms.bond);
+    here.pass(20s);
+    EXPECT_EQ(a.renew(second.terms.bond), renewed::yes);
+    here.pass(12s); // the first was left to expire, though the second goes on
+    static_cast<void>(b.take(claim_for({.name = "x"})));
+    static_cast<void>(b.refused(claim_for({.name = "y"}), joining::none));
+    EXPECT_EQ(a.release(two, second), release_result::released);
+    EXPECT_EQ(look(file, "SELECT count(*) FROM bond WHERE NOT shared"), 0);
+}
+
+TEST_F(sqlite_locking, who_reads_under_his_own_write_has_its_fence) {
+    const auto write = claim_for({.name = "x"});
+    const auto written = a.take(write);
+    const auto read =
+        a.take(claim_for({.name = "x", .mode = mode::shared, .within = write->nonce}));
+    EXPECT_EQ(read.fence, written.fence);
+}
+
+TEST_F(sqlite_locking, the_log_is_written_back_beside_the_work) {
+    const auto log = file + "-wal";
+    peer d{file};
+    std::uintmax_t longest = 0;
+    for (int i = 0; i < 30'000; ++i) {
+        const auto again = claim_for({.name = "a"});
+        d.release(again, d.take(again));
+        if (i % 100 == 0)
+            longest = std::max(longest, std::filesystem::file_size(log));
+    }
+    EXPECT_GT(longest, 1'000'000U) << "nothing was to be written back";
+    EXPECT_LT(longest, 200'000'000U) << "it begins anew now and then";
 }
 
 TEST_F(sqlite_locking, ten_thousand_acquisitions_leave_nothing) {
