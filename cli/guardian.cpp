@@ -140,7 +140,7 @@ private:
 // -------------------------------------------------------------------------------------- WAITING
 
 void guardian::wait_until_granted() {
-    if (is_terminal(STDERR_FILENO) && options_.wait != duration::zero()) {
+    if (can_move_cursor(STDERR_FILENO) && options_.wait != duration::zero()) {
         line_.emplace(client_, options_.name);
     }
     acquisition asking{client_, options_};

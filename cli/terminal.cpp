@@ -31,22 +31,26 @@ std::string_view code_of(colour which) noexcept {
     return "";
 }
 
-bool wants_no_colour() noexcept {
-    const char* no_colour =
-        std::getenv("NO_COLOR"); // NOLINT(concurrency-mt-unsafe): nobody sets it
-    return no_colour != nullptr && *no_colour != '\0';
+std::string_view environment(const char* name) noexcept {
+    const char* value = std::getenv(name); // NOLINT(concurrency-mt-unsafe): nobody sets it
+    return value == nullptr ? std::string_view{} : std::string_view{value};
 }
 
 } // namespace
 
 std::string in(colour which, std::string_view text, int descriptor) {
-    if (which == colour::plain || !is_terminal(descriptor) || wants_no_colour()) {
+    if (which == colour::plain || !can_move_cursor(descriptor) ||
+        !environment("NO_COLOR").empty()) {
         return std::string{text};
     }
     return std::string{code_of(which)} + std::string{text} + "\x1b[0m";
 }
 
 bool is_terminal(int descriptor) noexcept { return ::isatty(descriptor) == 1; }
+
+bool can_move_cursor(int descriptor) noexcept {
+    return is_terminal(descriptor) && environment("TERM") != "dumb";
+}
 
 bool in_foreground_of(int descriptor) noexcept { return ::tcgetpgrp(descriptor) == ::getpgrp(); }
 

@@ -9,10 +9,14 @@ namespace holdfast::cli {
 
 enum class colour { plain, bold, dim, green, yellow, red };
 
-/// The text in this colour if `descriptor` is a terminal and NO_COLOR is not set; else as it is.
+/// The text in this colour if `descriptor` is a terminal that is not dumb, and NO_COLOR is not set;
+/// else as it is.
 [[nodiscard]] std::string in(colour, std::string_view text, int descriptor = 1);
 
 [[nodiscard]] bool is_terminal(int descriptor) noexcept;
+
+/// A terminal, and not a dumb one: a line can be written anew.
+[[nodiscard]] bool can_move_cursor(int descriptor) noexcept;
 
 /// A terminal whose foreground we belong to: we may write a line there without disturbing anybody.
 [[nodiscard]] bool in_foreground_of(int descriptor) noexcept;

@@ -1,6 +1,8 @@
 #include "text.hpp"
+#include "character_width.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace holdfast::cli {
 
@@ -62,6 +64,19 @@ std::string escaped(std::string_view bytes) {
     return out;
 }
 
+struct character_cell {
+    std::size_t bytes;
+    std::size_t columns;
+};
+
+character_cell character_at(std::string_view text, std::size_t at) noexcept {
+    const auto bytes = utf8_length(text, at);
+    if (bytes <= 1) {
+        return {.bytes = 1, .columns = 1};
+    }
+    return {.bytes = bytes, .columns = width_of_character(code_point_of(text.substr(at, bytes)))};
+}
+
 bool needs_quotes(std::string_view argument) {
     return argument.empty() || argument.find_first_of(" \t\n'\"") != std::string_view::npos;
 }
@@ -108,6 +123,15 @@ std::size_t utf8_length(std::string_view text, std::size_t at) noexcept {
     return length;
 }
 
+char32_t code_point_of(std::string_view character) noexcept {
+    constexpr std::array<unsigned, 5> payload{0, 0x7F, 0x1F, 0x0F, 0x07}; // of the first byte
+    char32_t code = static_cast<unsigned char>(character[0]) & payload.at(character.size());
+    for (const char c : character.substr(1)) {
+        code = (code << 6U) | (static_cast<unsigned char>(c) & 0x3FU);
+    }
+    return code;
+}
+
 std::string printable(std::string_view text) {
     std::string out;
     out.reserve(text.size());
@@ -121,20 +145,58 @@ std::string printable(std::string_view text) {
 }
 
 std::size_t columns_of(std::string_view text) noexcept {
-    return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-        return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
-    }));
+    std::size_t columns = 0;
+    for (std::size_t at = 0; at < text.size();) {
+        const auto character = character_at(text, at);
+        columns += character.columns;
+        at += character.bytes;
+    }
+    return columns;
 }
 
-std::string shortened(std::string_view text, std::size_t characters) {
-    if (columns_of(text) <= characters) {
+std::string shortened(std::string_view text, std::size_t columns) {
+    if (columns_of(text) <= columns) {
         return std::string{text};
     }
     std::size_t at = 0;
-    for (std::size_t kept = 0; kept + 1 < characters && at < text.size(); ++kept) {
-        at += std::max<std::size_t>(utf8_length(text, at), 1);
+    for (std::size_t used = 0; at < text.size();) {
+        const auto character = character_at(text, at);
+        used += character.columns;
+        if (used + 1 > columns) { // the … needs one
+            break;
+        }
+        at += character.bytes;
     }
-    return std::string{text.substr(0, at)} + (characters == 0 ? "" : "…");
+    return std::string{text.substr(0, at)} + (columns == 0 ? "" : "…");
+}
+
+std::string fitted(std::string_view text, std::size_t columns) {
+    auto fitting = shortened(text, columns);
+    fitting.append(columns - columns_of(fitting), ' ');
+    return fitting;
+}
+
+std::string without_last_character(std::string_view text) {
+    auto end = text.size();
+    while (end > 0 && continues(text, end - 1)) {
+        --end;
+    }
+    return std::string{text.substr(0, end - std::min<std::size_t>(end, 1))};
+}
+
+std::vector<std::string> wrapped(std::string_view text, std::size_t columns) {
+    std::vector<std::string> lines{""};
+    while (!text.empty()) {
+        const auto end = std::min(text.find(' '), text.size());
+        const auto word = text.substr(0, end);
+        text.remove_prefix(std::min(end + 1, text.size()));
+        if (!lines.back().empty() && columns_of(lines.back()) + 1 + columns_of(word) > columns) {
+            lines.emplace_back();
+        }
+        lines.back() += lines.back().empty() ? "" : " ";
+        lines.back() += word;
+    }
+    return lines;
 }
 
 std::string command_line(const std::vector<std::string>& arguments) {

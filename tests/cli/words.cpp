@@ -74,6 +74,30 @@ TEST(texts, are_cut_between_characters) {
     EXPECT_EQ(shortened("abc", 0), "");
 }
 
+TEST(texts, are_measured_as_terminals_draw_them) {
+    EXPECT_EQ(columns_of("abc"), 3U);
+    EXPECT_EQ(columns_of("äöü…≥"), 5U);
+    EXPECT_EQ(columns_of("日本語"), 6U);
+    EXPECT_EQ(columns_of("🔒x"), 3U);
+    EXPECT_EQ(columns_of("e\u0301"), 1U); // an accent upon the e
+    EXPECT_EQ(shortened("日本語", 5), "日本…");
+    EXPECT_EQ(shortened("日本語", 4), "日…"); // half a character is none
+    EXPECT_EQ(fitted("日本語", 4), "日… ");
+    EXPECT_EQ(fitted("ab", 4), "ab  ");
+}
+
+TEST(texts, are_broken_between_words) {
+    EXPECT_EQ(wrapped("one two three", 7), (std::vector<std::string>{"one two", "three"}));
+    EXPECT_EQ(wrapped("unbreakable a", 5), (std::vector<std::string>{"unbreakable", "a"}));
+    EXPECT_EQ(wrapped("", 5), (std::vector<std::string>{""}));
+}
+
+TEST(texts, lose_their_last_character_as_a_whole) {
+    EXPECT_EQ(without_last_character("aü"), "a");
+    EXPECT_EQ(without_last_character("a"), "");
+    EXPECT_EQ(without_last_character(""), "");
+}
+
 TEST(texts, a_command_line_is_quoted_where_it_must_be) {
     EXPECT_EQ(command_line({"sh", "-c", "a b", ""}), "sh -c 'a b' ''");
 }
