@@ -1,8 +1,13 @@
 #include "arguments.hpp"
 #include "complaint.hpp"
+#include "completion.hpp"
 #include "durations.hpp"
 #include "help.hpp"
+#include "man_page.hpp"
+#include "manual.hpp"
 #include "text.hpp"
+
+#include <holdfast/primitive.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -10,6 +15,7 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <sstream>
 #include <string_view>
 
 namespace holdfast::cli {
@@ -23,22 +29,28 @@ constexpr duration shortest_ttl = std::chrono::milliseconds{50};
 constexpr duration longest_ttl = std::chrono::hours{30 * 24};
 constexpr int permits_max = 1'000'000;
 
+/// Asks a verb for the words it understands. Nobody can type it: arguments have no zero bytes.
+constexpr std::string_view what_do_you_understand{"\0?", 2};
+
 // ------------------------------------------------------------------------ the parts of an App
 
 /// An App of one verb, whose failures come out as one sentence of ours.
 class verb_parser {
 public:
-    verb_parser(std::string name, const char* help) : name_{std::move(name)}, help_{help} {}
+    explicit verb_parser(std::string name) : name_{std::move(name)} {}
 
     CLI::App& app() noexcept { return app_; }
 
     /// The help text if that was asked for.
     std::optional<text_asked_for> parse(words arguments) {
+        if (!arguments.empty() && arguments.front() == what_do_you_understand) {
+            return text_asked_for{understood()};
+        }
         std::reverse(arguments.begin(), arguments.end()); // CLI11 takes them from the back
         try {
             app_.parse(std::move(arguments));
         } catch (const CLI::CallForHelp&) {
-            return text_asked_for{help_};
+            return text_asked_for{help_of(manual::page_of(name_))};
         } catch (const CLI::ExtrasError&) {
             throw usage_error{"not understood: " + command_line(app_.remaining()) + hint()};
         } catch (const CLI::ParseError& problem) {
@@ -50,8 +62,22 @@ public:
 private:
     [[nodiscard]] std::string hint() const { return "; see holdfast " + name_ + " --help"; }
 
+    /// One on a line.
+    [[nodiscard]] std::string understood() const {
+        std::string names;
+        for (const auto* option : app_.get_options()) {
+            for (const auto& name : option->get_snames()) {
+                names += "-" + name + "\n";
+            }
+            for (const auto& name : option->get_lnames()) {
+                names += "--" + name + "\n";
+            }
+            names += option->get_positional() ? option->get_name(true) + "\n" : "";
+        }
+        return names;
+    }
+
     std::string name_;
-    const char* help_;
     CLI::App app_;
 };
 
@@ -191,7 +217,7 @@ duration ttl_of(const typed_run& typed) {
 }
 
 verb parse_run(const words& arguments) {
-    verb_parser parser{"run", help::run};
+    verb_parser parser{"run"};
     auto& app = parser.app();
     typed_run typed;
     add_run_options(app, typed);
@@ -211,11 +237,12 @@ verb parse_run(const words& arguments) {
 // ------------------------------------------------------------------- the verbs that only look
 
 verb parse_ls(const words& arguments) {
-    verb_parser parser{"ls", help::ls};
+    verb_parser parser{"ls"};
     ls_verb options;
     parser.app().add_option("PATTERN", options.pattern);
     add_url(parser.app(), options.url);
-    const auto* json = add_json(parser.app());
+    auto* json = add_json(parser.app());
+    parser.app().add_flag("--names", options.names_only)->excludes(json);
     if (auto help = parser.parse(arguments)) {
         return *help;
     }
@@ -224,7 +251,7 @@ verb parse_ls(const words& arguments) {
 }
 
 verb parse_show(const words& arguments) {
-    verb_parser parser{"show", help::show};
+    verb_parser parser{"show"};
     show_verb options;
     parser.app().add_option("NAME", options.name)->required();
     add_url(parser.app(), options.url);
@@ -236,8 +263,62 @@ verb parse_show(const words& arguments) {
     return options;
 }
 
+/// Less would be a busy loop.
+constexpr duration shortest_interval = std::chrono::milliseconds{10};
+
+duration interval_of(const std::string& typed) {
+    const auto interval = parse_duration(typed, "--every");
+    if (interval < shortest_interval) {
+        throw usage_error{"--every '" + typed + "' is less than " + human(shortest_interval)};
+    }
+    return interval;
+}
+
+verb parse_watch(const words& arguments) {
+    verb_parser parser{"watch"};
+    watch_options options;
+    parser.app().add_option("PATTERN", options.pattern)->required();
+    std::string every = "200ms";
+    parser.app().add_option("--every", every);
+    std::string time;
+    const auto* limited = parser.app().add_option("--for", time);
+    add_url(parser.app(), options.url);
+    const auto* json = add_json(parser.app());
+    if (auto help = parser.parse(arguments)) {
+        return *help;
+    }
+    check_name(options.pattern);
+    options.every = interval_of(every);
+    options.time =
+        limited->count() > 0 ? std::optional{parse_duration(time, "--for")} : std::nullopt;
+    options.format = format_of(json);
+    return options;
+}
+
+verb parse_top(const words& arguments) {
+    verb_parser parser{"top"};
+    top_options options;
+    parser.app().add_option("PATTERN", options.pattern);
+    std::string every = "1s";
+    parser.app().add_option("--every", every);
+    std::string key = "name";
+    const std::map<std::string, order> keys{{"name", order::name},
+                                            {"waiters", order::waiters},
+                                            {"held", order::held},
+                                            {"rate", order::rate}};
+    parser.app().add_option("--sort", key)->check(CLI::IsMember(keys));
+    parser.app().add_flag("--once", options.once);
+    add_url(parser.app(), options.url);
+    if (auto help = parser.parse(arguments)) {
+        return *help;
+    }
+    options.every = interval_of(every);
+    options.order = keys.at(key);
+    return options;
+}
+
 verb parse_release(const words& arguments) {
-    verb_parser parser{"release", help::release};
+    verb_parser parser{"release"};
     release_verb options;
     parser.app().add_option("NAME", options.name)->required();
     const auto* force = parser.app().add_flag("--force");
@@ -255,7 +336,7 @@ verb parse_release(const words& arguments) {
 }
 
 verb parse_doctor(const words& arguments) {
-    verb_parser parser{"doctor", help::doctor};
+    verb_parser parser{"doctor"};
     doctor_options options;
     auto* url = parser.app().add_option("URL", options.url);
     std::string same;
@@ -270,31 +351,84 @@ verb parse_doctor(const words& arguments) {
     return options;
 }
 
+// ----------------------------------------------------------------------------- about ourselves
+
+verb parse_completion(const words& arguments) {
+    verb_parser parser{"completion"};
+    std::string shell;
+    parser.app()
+        .add_option("SHELL", shell)
+        ->required()
+        ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+    if (auto help = parser.parse(arguments)) {
+        return *help;
+    }
+    return text_asked_for{completion_for(shell)};
+}
+
+verb parse_man(const words& arguments) {
+    verb_parser parser{"man"};
+    if (auto help = parser.parse(arguments)) {
+        return *help;
+    }
+    return text_asked_for{man_page()};
+}
+
+using parse_verb = verb (*)(const words&);
+
+const std::map<std::string_view, parse_verb>& parsers() {
+    static const std::map<std::string_view, parse_verb> all{{"run", parse_run},
+                                                            {"ls", parse_ls},
+                                                            {"show", parse_show},
+                                                            {"watch", parse_watch},
+                                                            {"top", parse_top},
+                                                            {"release", parse_release},
+                                                            {"doctor", parse_doctor},
+                                                            {"completion", parse_completion},
+                                                            {"man", parse_man}};
+    return all;
+}
+
 } // namespace
 
 verb parse(const std::vector<std::string>& arguments) {
-    using parse_verb = verb (*)(const words&);
-    static const std::map<std::string_view, parse_verb> verbs{{"run", parse_run},
-                                                              {"ls", parse_ls},
-                                                              {"show", parse_show},
-                                                              {"release", parse_release},
-                                                              {"doctor", parse_doctor}};
     if (arguments.empty()) {
         throw usage_error{"nothing to do; see holdfast --help"};
     }
     const auto& first = arguments.front();
+    if (first == "help" && arguments.size() > 1) { // help run: the same as run --help
+        return parse({arguments[1], "--help"});
+    }
     if (first == "--help" || first == "-h" || first == "help") {
-        return text_asked_for{help::general};
+        return text_asked_for{general_help()};
     }
     if (first == "--version" || first == "-V") {
         return text_asked_for{"holdfast " HOLDFAST_VERSION "\n"};
     }
-    const auto found = verbs.find(first);
-    if (found == verbs.end()) {
+    const auto found = parsers().find(first);
+    if (found == parsers().end()) {
         throw usage_error{"there is no verb '" + shortened(printable(first), 40) +
                           "'; see holdfast --help"};
     }
     return found->second({arguments.begin() + 1, arguments.end()});
+}
+
+std::vector<std::string> verbs_understood() {
+    std::vector<std::string> names;
+    for (const auto& [name, parser] : parsers()) {
+        names.emplace_back(name);
+    }
+    return names;
+}
+
+std::vector<std::string> words_understood(const std::string& name) {
+    std::istringstream answer{
+        std::get<text_asked_for>(parsers().at(name)({std::string{what_do_you_understand}})).text};
+    std::vector<std::string> all;
+    for (std::string word; std::getline(answer, word);) {
+        all.push_back(word);
+    }
+    return all;
 }
 
 bool wants_json(const std::vector<std::string>& arguments) {

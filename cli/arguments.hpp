@@ -5,6 +5,8 @@
 #include "doctor.hpp"
 #include "inspecting.hpp"
 #include "run.hpp"
+#include "top.hpp"
+#include "watch.hpp"
 
 #include <string>
 #include <variant>
@@ -16,16 +18,27 @@ struct ls_verb : inspect_options {};
 struct show_verb : inspect_options {};
 struct release_verb : inspect_options {};
 
-/// A text that was asked for: help, or the version.
+/// A text that was asked for: help, the manual, a completion, the version.
 struct text_asked_for {
     std::string text;
 };
 
-using verb =
-    std::variant<run_options, ls_verb, show_verb, release_verb, doctor_options, text_asked_for>;
+using verb = std::variant<run_options,
+                          ls_verb,
+                          show_verb,
+                          release_verb,
+                          watch_options,
+                          top_options,
+                          doctor_options,
+                          text_asked_for>;
 
 /// Without the program's own name. Throws usage_error.
 [[nodiscard]] verb parse(const std::vector<std::string>& arguments);
+
+/// The verbs that parse() knows, and what each of them understands: "-u", "--url", "NAME". For the
+/// test that compares them with the manual.
+[[nodiscard]] std::vector<std::string> verbs_understood();
+[[nodiscard]] std::vector<std::string> words_understood(const std::string& name);
 
 /// Whether answers are wanted as JSON; known even if the rest makes no sense.
 [[nodiscard]] bool wants_json(const std::vector<std::string>& arguments);

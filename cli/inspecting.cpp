@@ -2,6 +2,8 @@
 #include "durations.hpp"
 #include "text.hpp"
 
+#include <algorithm>
+
 namespace holdfast::cli {
 
 namespace {
@@ -39,6 +41,15 @@ client open_to_look(const std::string& url) {
     client_options ours;
     ours.purpose = "holdfast";
     return open(url, ours);
+}
+
+std::vector<lock_info> sorted(std::vector<lock_info> locks) {
+    std::erase_if(
+        locks, [](const lock_info& lock) { return lock.holders.empty() && lock.waiters.empty(); });
+    std::sort(locks.begin(), locks.end(), [](const lock_info& left, const lock_info& right) {
+        return left.name < right.name;
+    });
+    return locks;
 }
 
 lock_info find_lock(const client& engine, const std::string& name) {

@@ -9,6 +9,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace holdfast::cli {
 
@@ -19,6 +20,7 @@ struct inspect_options {
     std::string url;
     cli::format format = format::text;
     std::string pattern = "*"; ///< for ls
+    bool names_only = false;   ///< for ls
     std::string name;          ///< for show and release
 };
 
@@ -29,6 +31,9 @@ struct inspect_options {
 
 /// Opens the engine the way these verbs do: nothing is held, nothing is left behind.
 [[nodiscard]] client open_to_look(const std::string& url);
+
+/// By name, without those that nobody holds or waits for.
+[[nodiscard]] std::vector<lock_info> sorted(std::vector<lock_info>);
 
 /// One name. Empty lists if nobody holds it or waits for it.
 [[nodiscard]] lock_info find_lock(const client&, const std::string& name);

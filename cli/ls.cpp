@@ -6,7 +6,6 @@
 #include "terminal.hpp"
 #include "text.hpp"
 
-#include <algorithm>
 #include <string>
 #include <unistd.h>
 
@@ -58,23 +57,22 @@ std::string as_json(const std::vector<lock_info>& locks) {
     return out.text() + "\n";
 }
 
-std::vector<lock_info> locks_of(const inspect_options& options) {
-    const auto engine = open_to_look(options.url);
-    auto locks = engine.inspect(options.pattern);
-    std::erase_if(
-        locks, [](const lock_info& lock) { return lock.holders.empty() && lock.waiters.empty(); });
-    std::sort(locks.begin(), locks.end(), [](const lock_info& left, const lock_info& right) {
-        return left.name < right.name;
-    });
-    return locks;
+std::string names_of(const std::vector<lock_info>& locks) {
+    std::string text;
+    for (const auto& lock : locks) {
+        text += printable(lock.name) + "\n";
+    }
+    return text;
 }
 
 } // namespace
 
 int ls(const inspect_options& options) {
-    const auto locks = locks_of(options);
+    const auto locks = sorted(open_to_look(options.url).inspect(options.pattern));
     if (options.format == format::json) {
         print(as_json(locks));
+    } else if (options.names_only) {
+        print(names_of(locks));
     } else if (!locks.empty()) {
         print(as_text(locks));
     } else if (is_terminal(STDERR_FILENO) && is_terminal(STDOUT_FILENO)) {

@@ -23,6 +23,8 @@ struct carry_out {
     int operator()(const ls_verb& options) const { return ls(options); }
     int operator()(const show_verb& options) const { return show(options); }
     int operator()(const release_verb& options) const { return release(options); }
+    int operator()(const watch_options& options) const { return watch(options); }
+    int operator()(const top_options& options) const { return top(options); }
     int operator()(const doctor_options& options) const { return doctor(options); }
     int operator()(const text_asked_for& asked) const {
         print(asked.text);

@@ -1,5 +1,6 @@
 // ls, show, release, doctor: for people, and with --json for programs.
 
+#include "cli/manual.hpp"
 #include "parsed.hpp"
 #include "workshop.hpp"
 
@@ -57,6 +58,14 @@ TEST_F(looking, ls_in_json) {
     const auto& waits = lock.at("waiters").as_array().at(0);
     EXPECT_EQ(waits.at("mode").as_string(), "shared");
     EXPECT_GE(waits.at("waited_for_ms").as_int64(), 0);
+}
+
+TEST_F(looking, ls_tells_the_names_alone) {
+    auto holder = start_holding({"orders/1"}, "read x");
+    auto reader = start_holding({"-s", "a b"}, "read x");
+    auto another = start_holding({"-s", "a b"}, "read x");
+    EXPECT_EQ(holdfast({"ls", "--names"}).out, "a b\norders/1\n");
+    EXPECT_EQ(holdfast({"ls", "--names", "o*"}).out, "orders/1\n");
 }
 
 TEST_F(looking, a_strange_command_line_stays_on_its_line) {
@@ -171,7 +180,9 @@ TEST_F(looking, output_that_cannot_be_written_is_an_error) {
 TEST_F(looking, everything_explains_itself) {
     EXPECT_THAT(holdfast({"--version"}).out, MatchesRegex("holdfast [0-9.]+\n"));
     EXPECT_THAT(holdfast({"--help"}).out, HasSubstr("Example"));
-    for (const std::string verb : {"run", "ls", "show", "release", "doctor"}) {
+    for (const auto& page : cli::manual::verbs()) {
+        const std::string verb{page.name};
+        EXPECT_EQ(holdfast({"help", verb}).out, holdfast({verb, "--help"}).out);
         const auto how = holdfast({verb, "--help"});
         EXPECT_EQ(how.code, 0);
         EXPECT_THAT(how.out, HasSubstr("Usage: holdfast " + verb));

@@ -1,0 +1,19 @@
+#include "completion.hpp"
+
+namespace holdfast::cli {
+
+std::string completion_for(std::string_view shell) {
+    return shell == "bash"  ? completion_for_bash()
+           : shell == "zsh" ? completion_for_zsh()
+                            : completion_for_fish();
+}
+
+std::string shell_quoted(std::string_view text) {
+    std::string out = "'";
+    for (const char c : text) {
+        out += c == '\'' ? std::string{"'\\''"} : std::string{c};
+    }
+    return out + "'";
+}
+
+} // namespace holdfast::cli

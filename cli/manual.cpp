@@ -1,0 +1,329 @@
+#include "manual.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace holdfast::cli::manual {
+
+namespace {
+
+// ------------------------------------------------------------- what several verbs have in common
+
+value a_time() { return {.name = "TIME"}; }
+value a_count() { return {.name = "N"}; }
+value a_url() { return {.name = "URL", .offer = offer::url}; }
+
+option url_option() {
+    return {.names = {"-u", "--url"},
+            .value = a_url(),
+            .text = "the engine; else $HOLDFAST_URL, else a file of this user"};
+}
+
+option same_as_url() {
+    return {.names = {"-u", "--url"},
+            .value = a_url(),
+            .text = "the same as URL; else $HOLDFAST_URL, else a file of this user"};
+}
+
+option json_option() { return {.names = {"--json"}, .text = "answer in JSON"}; }
+
+value lock_name() { return {.name = "NAME", .offer = offer::lock}; }
+
+value pattern() {
+    return {.name = "PATTERN", .offer = offer::lock, .text = "only names like this one: orders/*"};
+}
+
+// ---------------------------------------------------------------------------------- the verbs
+
+verb run() {
+    return {
+        .name = "run",
+        .synopsis = "run NAME -- CMD …",
+        .summary = "hold a lock while a command runs",
+        .about = "Holds a lock while a command runs.",
+        .usage = {"[OPTIONS] NAME [--] CMD …", "[OPTIONS] NAME -c STRING"},
+        .arguments = {lock_name(), {.name = "CMD", .offer = offer::command}},
+        .sections =
+            {{"Waiting",
+              {{.names = {"-n", "--nonblock"}, .text = "do not wait"},
+               {.names = {"-w", "--wait"},
+                .value = a_time(),
+                .text = "wait at most so long: 30 (seconds), 500ms, 2m, 1.5h",
+                .also = {"--timeout"}},
+               {.names = {"-E"},
+                .value = {.name = "CODE"},
+                .text = "exit code if somebody else held it all the time; else 1",
+                .also = {"--conflict-exit-code"}},
+               {.names = {"--fair"}, .text = "first come, first served, also within one process"}}},
+             {"Sharing",
+              {{.names = {"-s", "--shared"}, .text = "together with others who say -s"},
+               {.names = {"-x", "--exclusive"},
+                .text = "alone, which is the default; the writer among those who say -s",
+                .also = {"-e"}},
+               {.names = {"-N", "--permits"},
+                .value = {.name = "COUNT"},
+                .text = "one of so many permits; everybody must name the same number"}}},
+             {"Holding",
+              {{.names = {"--ttl"},
+                .value = a_time(),
+                .text = "how long the lock outlives a holder that fell silent; else 30s"},
+               {.names = {"--on-lost"},
+                .value =
+                    {.name = "ACT", .offer = offer::words, .words = {"term", "kill", "ignore"}},
+                .text = "when the lock is about to be lost: term (and kill at half time, the "
+                        "default), kill, or ignore"}}},
+             {"",
+              {{.names = {"-c", "--command"},
+                .value = {.name = "STRING"},
+                .text = "instead of CMD: a string for /bin/sh"},
+               url_option()}}},
+        .notes = {"The command finds HOLDFAST_NAME and HOLDFAST_FENCE in its environment."},
+        .exits = {{"", "the command's own"},
+                  {"128 + N", "if signal N ended it"},
+                  {"1 (or -E)", "if somebody else held the lock"},
+                  {"76", "if the lock was lost"},
+                  {"69", "if the engine could not be reached"},
+                  {"77", "if it refused us"},
+                  {"64", "for bad usage"},
+                  {"127", "command not found"},
+                  {"126", "not executable"},
+                  {"70", "anything else"}},
+        .examples = {
+            {"holdfast run nightly-backup -- ./backup.sh", "wait, then run"},
+            {"holdfast run -n deploy -- make deploy", "or not at all, if somebody deploys"},
+            {"holdfast run -w 30s -E 9 orders -- ./import", "wait for 30 seconds, else exit 9"},
+            {"holdfast run -s catalogue -- ./report", "together with other readers"},
+            {"holdfast run -N 4 gpu -- ./train", "one of four permits"},
+            {"holdfast run orders -c 'sort < in > out'", "a shell string"}}};
+}
+
+verb ls() {
+    return {.name = "ls",
+            .synopsis = "ls [PATTERN]",
+            .summary = "who holds and who waits",
+            .about = "Lists who holds locks, and how many wait.",
+            .usage = {"[OPTIONS] [PATTERN]"},
+            .arguments = {pattern()},
+            .sections = {{"",
+                          {{.names = {"--names"}, .text = "the names alone, one on a line"},
+                           url_option(),
+                           json_option()}}},
+            .examples = {{"holdfast ls"}, {"holdfast ls 'orders/*' --json"}}};
+}
+
+verb show() {
+    return {.name = "show",
+            .synopsis = "show NAME",
+            .summary = "the same of one lock, in detail",
+            .about =
+                "Shows who holds one lock, and who waits for it. Ends with 1 if nobody holds it.",
+            .usage = {"[OPTIONS] NAME"},
+            .arguments = {lock_name()},
+            .sections = {{"", {url_option(), json_option()}}},
+            .examples = {{"holdfast show orders/42"}}};
+}
+
+verb watch() {
+    return {
+        .name = "watch",
+        .synopsis = "watch NAME",
+        .summary = "follow what happens to it",
+        .about = "Follows what happens to a lock: who is granted it, who releases or loses it, who "
+                 "begins and who ceases to wait. One line for each event.",
+        .usage = {"[OPTIONS] NAME|PATTERN"},
+        .arguments = {{.name = "PATTERN",
+                       .offer = offer::lock,
+                       .text = "a name, or all names like this one: orders/*"}},
+        .sections =
+            {{"",
+              {{.names = {"--every"}, .value = a_time(), .text = "how often it looks; else 200ms"},
+               {.names = {"--for"},
+                .value = a_time(),
+                .text = "for how long; else until it is interrupted"},
+               url_option(),
+               {.names = {"--json"}, .text = "one JSON object for each event"}}}},
+        .notes = {"It compares each look at the engine with the one before: who comes and goes "
+                  "between two looks is not seen."},
+        .examples = {{"holdfast watch deploy"},
+                     {"holdfast watch 'orders/*' --json --for 1h >> orders.log"}}};
+}
+
+verb top() {
+    return {
+        .name = "top",
+        .synopsis = "top [PATTERN]",
+        .summary = "a live table of all locks",
+        .about = "Shows a live table of locks: holders, waiters, times and rates. Without a "
+                 "terminal it prints the table once.",
+        .usage = {"[OPTIONS] [PATTERN]"},
+        .arguments = {pattern()},
+        .sections =
+            {{"",
+              {{.names = {"--every"}, .value = a_time(), .text = "how often it looks; else 1s"},
+               {.names = {"--sort"},
+                .value = {.name = "KEY",
+                          .offer = offer::words,
+                          .words = {"name", "waiters", "held", "rate"}},
+                .text = "what comes first: name (the default), waiters, held, or rate"},
+               {.names = {"--once"}, .text = "print the table once, and end"},
+               url_option()}}},
+        .notes = {"Keys: n w h r sort by name, waiters, time held, rate; arrows, PgUp, PgDn, Home "
+                  "and End scroll; / filters; space looks at once; q, ESC or ^C quit.",
+                  "GRANTS/S counts the new holders that were seen, over the last ten looks; with ≥ "
+                  "where each look saw a new one, and more may have come and gone in between."},
+        .examples = {{"holdfast top"}, {"holdfast top 'orders/*' --sort waiters"}}};
+}
+
+verb release() {
+    return {.name = "release",
+            .synopsis = "release NAME --force",
+            .summary = "take a lock from its holder",
+            .about = "Takes a lock from whoever holds it. Ends with 1 if nobody holds it.",
+            .usage = {"[OPTIONS] NAME --force"},
+            .arguments = {lock_name()},
+            .sections = {{"",
+                          {{.names = {"--force"},
+                            .text = "yes, I know that its holder may still be at work"},
+                           url_option(),
+                           json_option()}}},
+            .examples = {{"holdfast release orders/42 --force"}}};
+}
+
+verb doctor() {
+    return {.name = "doctor",
+            .synopsis = "doctor [URL]",
+            .summary = "what the engine guarantees, and how it is today",
+            .about = "Tells what an engine guarantees, what that rests on, and how it is today. "
+                     "Ends with 1 if there is a warning or a danger, with 69 if the engine cannot "
+                     "be reached.",
+            .usage = {"[OPTIONS] [URL]"},
+            .arguments = {a_url()},
+            .sections = {{"", {same_as_url(), json_option()}}},
+            .examples = {{"holdfast doctor"}, {"holdfast doctor sqlite:/var/lib/locks.db"}}};
+}
+
+verb bench() {
+    return {
+        .name = "bench",
+        .synopsis = "bench [URL]",
+        .summary = "how fast the engine is, from here",
+        .about = "Measures an engine: uncontended, contended and hand-off, with p50, p99 and a "
+                 "small histogram.",
+        .usage = {"[OPTIONS] [URL]"},
+        .arguments = {a_url()},
+        .sections = {{"",
+                      {{.names = {"--seconds"}, .value = a_count(), .text = "how long each part"},
+                       {.names = {"--threads"}, .value = a_count(), .text = "how many threads"},
+                       {.names = {"--processes"}, .value = a_count(), .text = "how many processes"},
+                       json_option()}}},
+        .examples = {{"holdfast bench"}, {"holdfast bench sqlite:/var/lib/locks.db --json"}},
+        .elsewhere = true};
+}
+
+verb torture() {
+    return {
+        .name = "torture",
+        .synopsis = "torture [URL]",
+        .summary = "try to break its promises",
+        .about = "Counts exactly and writes to a fenced register under locks, while it pauses "
+                 "and kills its own workers, and tells a verdict.",
+        .usage = {"[OPTIONS] [URL]"},
+        .arguments = {a_url()},
+        .sections = {{"",
+                      {{.names = {"--seconds"}, .value = a_count(), .text = "how long"},
+                       {.names = {"--workers"}, .value = a_count(), .text = "how many processes"},
+                       {.names = {"--ttl"},
+                        .value = a_time(),
+                        .text = "how long a lock outlives a worker that fell silent"},
+                       {.names = {"--seed"},
+                        .value = a_count(),
+                        .text = "the same pauses and kills as last time"},
+                       json_option()}}},
+        .examples = {{"holdfast torture --seconds 60"}},
+        .elsewhere = true};
+}
+
+verb completion() {
+    return {.name = "completion",
+            .synopsis = "completion SHELL",
+            .summary = "what bash, zsh or fish need to complete our words",
+            .about = "Prints the completions for a shell: verbs, options, and the names of locks.",
+            .usage = {"bash|zsh|fish"},
+            .arguments = {{.name = "SHELL",
+                           .offer = offer::words,
+                           .words = {"bash", "zsh", "fish"},
+                           .text = "bash, zsh or fish"}},
+            .examples = {{"source <(holdfast completion bash)", "in ~/.bashrc"},
+                         {"source <(holdfast completion zsh)", "in ~/.zshrc, after compinit"},
+                         {"holdfast completion fish | source", "in ~/.config/fish/config.fish"}}};
+}
+
+verb man() {
+    return {.name = "man",
+            .synopsis = "man",
+            .summary = "the manual page",
+            .about = "Prints the manual page, for man(1) to read.",
+            .usage = {""},
+            .examples = {{"holdfast man | man -l -"}}};
+}
+
+} // namespace
+
+const std::vector<verb>& all_verbs() {
+    static const std::vector<verb> pages{run(),
+                                         ls(),
+                                         show(),
+                                         watch(),
+                                         top(),
+                                         release(),
+                                         doctor(),
+                                         bench(),
+                                         torture(),
+                                         completion(),
+                                         man()};
+    return pages;
+}
+
+std::vector<verb> verbs() {
+    auto ours = all_verbs();
+    std::erase_if(ours, [](const verb& page) { return page.elsewhere; });
+    return ours;
+}
+
+const verb& page_of(std::string_view verb) {
+    const auto& pages = all_verbs();
+    const auto found = std::find_if(
+        pages.begin(), pages.end(), [&](const auto& page) { return page.name == verb; });
+    if (found == pages.end()) {
+        throw std::out_of_range{"the manual has no page of '" + std::string{verb} + "'"};
+    }
+    return *found;
+}
+
+const option& help_option() {
+    static const option help{.names = {"-h", "--help"}, .text = "how it is used, with an example"};
+    return help;
+}
+
+std::vector<option> options_of(const verb& page) {
+    std::vector<option> all;
+    for (const auto& part : page.sections) {
+        all.insert(all.end(), part.options.begin(), part.options.end());
+    }
+    all.push_back(help_option());
+    return all;
+}
+
+const std::vector<variable>& environment() {
+    static const std::vector<variable> variables{
+        {"HOLDFAST_URL", "the engine, where -u does not name one"},
+        {"HOLDFAST_NAME", "in a command that holdfast run started: the name of the lock"},
+        {"HOLDFAST_FENCE",
+         "there too: a number that grows with each exclusive holder. Store it with what you write, "
+         "and refuse a smaller one. Permits have none"},
+        {"NO_COLOR", "if it is set and not empty, there are no colours"},
+        {"TERM", "if it is dumb, there are neither colours nor live lines"}};
+    return variables;
+}
+
+} // namespace holdfast::cli::manual
