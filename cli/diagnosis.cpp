@@ -1,8 +1,10 @@
 #include "diagnosis.hpp"
+#include "durations.hpp"
 #include "json.hpp"
 #include "terminal.hpp"
 #include "text.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -125,6 +127,37 @@ std::string kinds_of(const capabilities& able) {
     return kinds;
 }
 
+// ------------------------------------------------------------------------------ our own findings
+
+/// From here on people who wait for a free lock notice it.
+constexpr auto slow = std::chrono::milliseconds{100};
+
+void add_probe(const probe& how, std::vector<finding>& all) {
+    if (how.contended) {
+        all.push_back({finding::grade::notice,
+                       "the probe was contended: another doctor is at work",
+                       "ask again in a moment"});
+    } else if (how.acquiring + how.releasing > slow) {
+        all.push_back(
+            {finding::grade::warning,
+             "a free lock took " + human(how.acquiring + how.releasing) + " to acquire and release",
+             "look at the load of the engine and at the way there"});
+    }
+}
+
+void add_guarantees(const capabilities& able, std::vector<finding>& all) {
+    if (able.fences == fence_grade::none) {
+        all.push_back({finding::grade::notice,
+                       "there are no fences: a holder that was paused beyond its lease can do harm",
+                       "where that matters, use an engine that has them"});
+    }
+    if (able.fences == fence_grade::transient && able.reach != reach::process) {
+        all.push_back({finding::grade::notice,
+                       "fences begin anew when the engine forgets them",
+                       "where that matters, use an engine whose fences are durable"});
+    }
+}
+
 // ------------------------------------------------------------------------------------------ text
 
 std::string microseconds(duration time) {
@@ -230,9 +263,34 @@ void write_findings(json& out, const std::vector<finding>& findings) {
 
 } // namespace
 
+diagnosis completed(diagnosis all) {
+    add_probe(all.probe, all.findings);
+    add_guarantees(all.able, all.findings);
+    for (auto& found : all.findings) {
+        if (found.how != finding::grade::good && found.fix.empty()) {
+            found.fix = "none that we know of: ask whoever runs the engine";
+        }
+    }
+    std::stable_sort(
+        all.findings.begin(), all.findings.end(), [](const finding& left, const finding& right) {
+            return left.how > right.how;
+        });
+    return all;
+}
+
+finding::grade overall(const diagnosis& all) noexcept {
+    auto worst = finding::grade::good;
+    for (const auto& found : all.findings) {
+        worst = std::max(worst, found.how);
+    }
+    return worst;
+}
+
 std::string as_text(const diagnosis& all) {
-    std::string text =
-        in(colour::bold, all.able.engine) + "  " + printable(without_password(all.url)) + "\n";
+    const auto grade = overall(all);
+    std::string text = in(colour::bold, all.able.engine) + "  " +
+                       printable(without_password(all.url)) + "  " +
+                       in(colour_of(grade), name_of_grade(grade)) + "\n";
     text += line("probe", probe_text(all.probe));
     return text + guarantees_text(all) + findings_text(all.findings);
 }
@@ -240,7 +298,10 @@ std::string as_text(const diagnosis& all) {
 std::string as_json(const diagnosis& all) {
     const auto url = without_password(all.url);
     json out;
-    out.begin_object().member("engine", all.able.engine).member("url", std::string_view{url});
+    out.begin_object()
+        .member("engine", all.able.engine)
+        .member("url", std::string_view{url})
+        .member("grade", name_of_grade(overall(all)));
     write_probe(out, all.probe);
     write_guarantees(out, all.able);
     write_findings(out, all.findings);

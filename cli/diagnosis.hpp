@@ -25,6 +25,13 @@ struct diagnosis {
     std::vector<finding> findings; ///< worst first
 };
 
+/// Adds what the probe and the guarantees tell to what the engine found; worst first, and a fix for
+/// everything that is not good.
+[[nodiscard]] diagnosis completed(diagnosis);
+
+/// The worst of its findings.
+[[nodiscard]] finding::grade overall(const diagnosis&) noexcept;
+
 [[nodiscard]] std::string as_text(const diagnosis&);
 [[nodiscard]] std::string as_json(const diagnosis&);
 

@@ -11,7 +11,6 @@
 
 #include <holdfast/mutex.hpp>
 
-#include <algorithm>
 #include <chrono>
 #include <string_view>
 
@@ -42,16 +41,10 @@ diagnosis examine(const std::string& url) {
     ours.purpose = "holdfast doctor";
     const auto engine = open(url, ours);
     const auto how = take_and_release(engine); // first: it says best whether the engine is there
-    return {.url = url.empty() ? default_url() : url,
-            .able = engine.capabilities(),
-            .probe = how,
-            .findings = engine.examine()};
-}
-
-bool is_healthy(const diagnosis& all) {
-    return std::none_of(all.findings.begin(), all.findings.end(), [](const finding& found) {
-        return found.how == finding::grade::warning || found.how == finding::grade::danger;
-    });
+    return completed({.url = url.empty() ? default_url() : url,
+                      .able = engine.capabilities(),
+                      .probe = how,
+                      .findings = engine.examine()});
 }
 
 } // namespace
@@ -59,7 +52,7 @@ bool is_healthy(const diagnosis& all) {
 int doctor(const doctor_options& options) {
     const auto all = examine(options.url);
     print(options.format == format::json ? as_json(all) : as_text(all));
-    return is_healthy(all) ? exit_code::success : 1;
+    return overall(all) < finding::grade::warning ? exit_code::success : 1;
 }
 
 } // namespace holdfast::cli

@@ -153,7 +153,9 @@ TEST_F(looking, doctor_in_json) {
     EXPECT_TRUE(how.at("guarantees").at("notices_death").as_bool());
     for (const auto& found : how.at("findings").as_array()) {
         EXPECT_NE(found.at("what").as_string(), "");
+        EXPECT_TRUE(found.at("grade").as_string() == "good" || found.at("fix").as_string() != "");
     }
+    EXPECT_EQ(how.at("findings").as_array().at(0).at("grade"), how.at("grade")); // worst first
 }
 
 TEST_F(looking, doctor_leaves_no_lock_behind) {

@@ -1,13 +1,14 @@
 // The pure parts of the command line: times, texts, JSON.
 
 #include "cli/complaint.hpp"
+#include "cli/diagnosis.hpp"
 #include "cli/durations.hpp"
 #include "cli/echo_filter.hpp"
 #include "cli/json.hpp"
 #include "cli/text.hpp"
 #include "cli/waiting_line.hpp"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <chrono>
 
@@ -144,6 +145,37 @@ TEST(echoes, are_what_came_by_the_other_way_just_now) {
     EXPECT_FALSE(echoes.is_echo(term, way::guardian, now + 3ms)); // twice by one way is twice
     EXPECT_FALSE(echoes.is_echo(from_another, way::front, now + 4ms));
     EXPECT_FALSE(echoes.is_echo(from_another, way::guardian, now + 1s));
+}
+
+diagnosis engine_with(std::vector<finding> findings) {
+    diagnosis all{.url = "redis://me:secret@db1", .able = {}, .probe = {}, .findings = {}};
+    all.able.engine = "redis";
+    all.able.fences = fence_grade::hybrid;
+    all.findings = std::move(findings);
+    return completed(all);
+}
+
+TEST(diagnoses, begin_with_the_grade_of_their_worst_finding) {
+    EXPECT_THAT(as_text(engine_with({})), testing::StartsWith("redis  redis://me:***@db1  good\n"));
+    const auto all = engine_with({{finding::grade::good, "fine", ""},
+                                  {finding::grade::danger, "it forgets", "do not let it"},
+                                  {finding::grade::notice, "old", "renew it"}});
+    EXPECT_EQ(overall(all), finding::grade::danger);
+    EXPECT_EQ(all.findings.front().what, "it forgets");
+    EXPECT_THAT(as_text(all), testing::StartsWith("redis  redis://me:***@db1  danger\n"));
+    EXPECT_THAT(as_json(all), testing::HasSubstr(R"("grade":"danger")"));
+}
+
+TEST(diagnoses, have_a_fix_for_all_that_is_not_good) {
+    auto all = engine_with({{finding::grade::danger, "it burns", ""}});
+    all.able.fences = fence_grade::none;
+    all.probe = {.contended = false, .acquiring = 1s, .releasing = 1s};
+    all = completed(all);
+    EXPECT_EQ(all.findings.size(), 3U);
+    for (const auto& found : all.findings) {
+        EXPECT_NE(found.fix, "") << found.what;
+    }
+    EXPECT_THAT(as_text(all), testing::HasSubstr("fix: "));
 }
 
 TEST(waiting, tells_holder_time_and_place) {
