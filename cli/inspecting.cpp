@@ -74,8 +74,13 @@ std::string_view name_of(mode which) noexcept {
 }
 
 std::string described(const party& who) {
-    const auto where = printable(who.host) + " pid " + std::to_string(who.pid);
-    return who.purpose.empty() ? where : where + " " + printable(who.purpose);
+    std::string text = printable(who.host);
+    const auto add = [&text](const std::string& part) {
+        text += (text.empty() || part.empty() ? "" : " ") + part;
+    };
+    add(who.pid > 0 ? "pid " + std::to_string(who.pid) : ""); // other libraries do not tell theirs
+    add(printable(who.purpose));
+    return text.empty() ? "somebody" : text;
 }
 
 void write_holders(json& out, const std::vector<holder_info>& holders) {

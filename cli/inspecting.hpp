@@ -40,7 +40,7 @@ struct inspect_options {
 
 [[nodiscard]] std::string_view name_of(mode) noexcept;
 
-/// "db1 pid 4711 backup --full", fit for a terminal.
+/// "db1 pid 4711 backup --full", fit for a terminal; "somebody" if nothing is known.
 [[nodiscard]] std::string described(const party&);
 
 /// {"name": …, "holders": […], "waiters": […]}, without the braces.

@@ -27,8 +27,11 @@ std::string holder_of(const lock_info& lock) {
     const auto& who = lock.holders.front().who; // the host last: the pid matters most
     const auto count = lock.holders.size();
     const auto others = count == 1 ? "" : "1 of " + std::to_string(count) + ": ";
-    return others + std::to_string(who.pid) + " " + printable(who.purpose) + " on " +
-           printable(who.host);
+    if (who.pid <= 0 || who.host.empty()) { // another library, which does not tell all of it
+        return others + described(who);
+    }
+    const auto purpose = who.purpose.empty() ? "" : " " + printable(who.purpose);
+    return others + std::to_string(who.pid) + purpose + " on " + printable(who.host);
 }
 
 std::string fence_of(const lock_info& lock) {

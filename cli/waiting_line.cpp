@@ -21,6 +21,7 @@ using namespace std::chrono_literals;
 /// Most locks are free or free soon: nobody wants to read of those.
 constexpr auto before_the_first_line = 300ms;
 constexpr auto between_lines = 1s;
+constexpr std::string_view beginning = "holdfast: ";
 constexpr std::string_view erase_line = "\r\x1b[K";
 
 /// False if it was asked to stop meanwhile.
@@ -44,38 +45,67 @@ std::string ordinal(std::size_t n) {
     return std::to_string(n) + std::string{endings.at(teens || n % 10 > 3 ? 0 : n % 10)};
 }
 
-std::string sentence_now(const client& engine, const std::string& name) {
+/// ", held by db1 pid 4711 (backup --full) for 2m 13s"; zero columns: without its purpose.
+std::string holder_of(const lock_info& lock, std::size_t purpose_columns) {
+    if (lock.holders.empty()) {
+        return "";
+    }
+    const auto& first = lock.holders.front();
+    auto text =
+        ", held by " + described({.host = first.who.host, .pid = first.who.pid, .purpose = {}});
+    if (purpose_columns > 0 && !first.who.purpose.empty()) {
+        text += " (" + shortened(printable(first.who.purpose), purpose_columns) + ")";
+    }
+    text += first.held_for > duration::zero() ? " for " + human(first.held_for) : "";
+    const auto more = lock.holders.size() - 1;
+    return more == 0 ? text : text + " and " + std::to_string(more) + " more";
+}
+
+std::string place_of(const party& us, const lock_info& lock) {
+    const auto ours =
+        std::find_if(lock.waiters.begin(), lock.waiters.end(), [&](const auto& waiter) {
+            return waiter.who.pid == us.pid && waiter.who.host == us.host;
+        });
+    if (ours == lock.waiters.end()) {
+        return "";
+    }
+    return "; " + ordinal(static_cast<std::size_t>(ours - lock.waiters.begin()) + 1) + " in line";
+}
+
+std::string sentence_now(const client& engine, const std::string& name, std::size_t columns) {
     try {
-        return waiting_sentence(name, find_lock(engine, name), ourselves());
+        return waiting_sentence(name, find_lock(engine, name), ourselves(), columns);
     } catch (const std::system_error&) { // the acquisition itself will say what is wrong
-        return "waiting for " + printable(name) + "; the engine does not answer";
+        return shortened("waiting for " + printable(name) + "; the engine does not answer",
+                         columns);
     }
 }
 
 } // namespace
 
-std::string waiting_sentence(const std::string& name, const lock_info& lock, const party& us) {
-    std::string text = "waiting for " + printable(name);
-    if (!lock.holders.empty()) {
-        const auto& first = lock.holders.front();
-        text += ", held by " + printable(first.who.host) + " pid " + std::to_string(first.who.pid);
-        if (!first.who.purpose.empty()) {
-            text += " (" + shortened(printable(first.who.purpose), 40) + ")";
+std::string waiting_sentence(const std::string& name,
+                             const lock_info& lock,
+                             const party& us,
+                             std::size_t columns) {
+    constexpr std::size_t purpose_that_says_enough = 12;
+    constexpr std::size_t name_that_says_enough = 8;
+    const auto place = place_of(us, lock);
+    const auto shown = printable(name);
+    for (const auto purpose : {std::size_t{40}, purpose_that_says_enough}) {
+        auto text = "waiting for " + shown + holder_of(lock, purpose) + place;
+        if (columns_of(text) <= columns) {
+            return text;
         }
-        text += " for " + human(first.held_for);
     }
-    if (lock.holders.size() > 1) {
-        text += " and " + std::to_string(lock.holders.size() - 1) + " more";
+    // Who typed the command knows the name; who holds it and our place are news.
+    const auto holder = holder_of(lock, 0);
+    for (const auto& news : {holder + place, holder, place}) {
+        const auto rest = columns_of("waiting for " + news);
+        if (rest + std::min(columns_of(shown), name_that_says_enough) <= columns) {
+            return "waiting for " + shortened(shown, columns - rest) + news;
+        }
     }
-    const auto ours =
-        std::find_if(lock.waiters.begin(), lock.waiters.end(), [&](const auto& waiter) {
-            return waiter.who.pid == us.pid && waiter.who.host == us.host;
-        });
-    if (ours != lock.waiters.end()) {
-        text +=
-            "; " + ordinal(static_cast<std::size_t>(ours - lock.waiters.begin()) + 1) + " in line";
-    }
-    return text;
+    return shortened("waiting for " + shown, columns);
 }
 
 waiting_line::waiting_line(const client& engine, const std::string& name)
@@ -95,12 +125,13 @@ void waiting_line::keep_telling(const std::stop_token& stop) const {
                 STDERR_FILENO)) { // a background job does not scribble over the prompt
             continue;
         }
-        const auto text = "holdfast: " + sentence_now(engine_, name_);
+        const auto width = width_of(STDERR_FILENO) - 1;
+        const auto text = std::string{beginning} +
+                          sentence_now(engine_, name_, width - std::min(width, beginning.size()));
         if (stop.stop_requested()) {
             break;
         }
-        const auto fitting = shortened(text, width_of(STDERR_FILENO) - 1);
-        tell(std::string{erase_line} + in(colour::dim, fitting, STDERR_FILENO));
+        tell(std::string{erase_line} + in(colour::dim, shortened(text, width), STDERR_FILENO));
         shown = true;
     }
     if (shown && in_foreground_of(STDERR_FILENO)) {

@@ -38,8 +38,9 @@ private:
     std::jthread teller_;
 };
 
-/// The text of the line: who holds it, since when, and the place of `us` in the queue.
+/// The text of the line: who holds it, since when, and the place of `us` in the queue. Where that
+/// is too much for so many columns, the command of the holder goes first, then a part of the name.
 [[nodiscard]] std::string
-waiting_sentence(const std::string& name, const lock_info&, const party& us);
+waiting_sentence(const std::string& name, const lock_info&, const party& us, std::size_t columns);
 
 } // namespace holdfast::cli

@@ -4,6 +4,7 @@
 //
 // What is typed is echoed, so each text we wait for is one that was never typed as it stands.
 
+#include "tmux.hpp"
 #include "workshop.hpp"
 
 #include <gmock/gmock.h>
@@ -176,6 +177,40 @@ TEST_F(terminal, no_color_means_no_colour) {
     EXPECT_THAT(sh.screen.seen(), Not(HasSubstr("\x1b[2m")));
     holder.write("\n");
     EXPECT_TRUE(sh.screen.until("go-2"));
+}
+
+TEST_F(terminal, a_dumb_terminal_gets_no_live_line) {
+    auto holder = start_holding({"a"}, "read x");
+    shell sh;
+    sh.type("TERM=dumb $H run a -c 'echo go-$((1+1))'\n");
+    until_waiting("a", 1);
+    holder.write("\n");
+    EXPECT_TRUE(sh.screen.until("go-2"));
+    EXPECT_THAT(sh.screen.seen(), Not(HasSubstr("waiting for")));
+    EXPECT_THAT(sh.screen.seen(), Not(HasSubstr("\x1b[K")));
+}
+
+TEST_F(terminal, the_waiting_line_fits_the_window_and_vanishes) {
+    if (tmux::is_missing()) {
+        GTEST_SKIP() << "there is no tmux here";
+    }
+    const std::string name = "注文/長い名前-" + std::string(60, 'n');
+    auto holder = start_holding({name}, "read x");
+    const tmux window{folder(),
+                      "sh -c '" + holdfast_program() + " run " + name +
+                          " -- sh -c \"echo go-on; read x\"'",
+                      {.columns = 78, .rows = 5}};
+    EXPECT_TRUE(window.shows("1st in line"));
+    EXPECT_THAT(window.screen(), HasSubstr("waiting for 注文/"));
+    EXPECT_THAT(window.screen(), HasSubstr("…, held by"));
+    EXPECT_THAT(window.screen(), testing::MatchesRegex("[^\n]*\n+")); // one line
+    window.resize({.columns = 200, .rows = 5});
+    EXPECT_TRUE(window.shows(name)); // all of it, now that there is room
+    holder.write("\n");
+    EXPECT_TRUE(window.shows("go-on"));
+    EXPECT_THAT(window.screen(), testing::StartsWith("go-on\n")); // no trace is left
+    window.press({"Enter"});
+    EXPECT_TRUE(window.ends());
 }
 
 TEST_F(terminal, control_c_while_waiting_gives_up) {

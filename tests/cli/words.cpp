@@ -181,7 +181,7 @@ TEST(diagnoses, have_a_fix_for_all_that_is_not_good) {
 TEST(waiting, tells_holder_time_and_place) {
     const party us{.host = "here", .pid = 7, .purpose = ""};
     lock_info lock{.name = "orders", .holders = {}, .waiters = {}};
-    EXPECT_EQ(waiting_sentence("orders", lock, us), "waiting for orders");
+    EXPECT_EQ(waiting_sentence("orders", lock, us, 80), "waiting for orders");
     lock.holders.push_back({.who = {.host = "db1", .pid = 4711, .purpose = "backup --full"},
                             .mode = mode::exclusive,
                             .fence = fence{1},
@@ -190,8 +190,32 @@ TEST(waiting, tells_holder_time_and_place) {
                             .remark = ""});
     lock.waiters.push_back({.who = {.host = "db2", .pid = 7, .purpose = ""}});
     lock.waiters.push_back({.who = us});
-    EXPECT_EQ(waiting_sentence("orders", lock, us),
+    const auto on = [&](std::size_t columns) {
+        return waiting_sentence("orders", lock, us, columns);
+    };
+    EXPECT_EQ(on(80),
               "waiting for orders, held by db1 pid 4711 (backup --full) for 2m 13s; 2nd in line");
+    EXPECT_EQ(on(79),
+              "waiting for orders, held by db1 pid 4711 (backup --fu…) for 2m 13s; 2nd in line");
+    EXPECT_EQ(on(70), "waiting for orders, held by db1 pid 4711 for 2m 13s; 2nd in line");
+    EXPECT_EQ(on(60), "waiting for orders, held by db1 pid 4711 for 2m 13s");
+    EXPECT_EQ(on(40), "waiting for orders; 2nd in line");
+    EXPECT_EQ(on(20), "waiting for orders");
+    EXPECT_EQ(on(15), "waiting for or…");
+    EXPECT_EQ(waiting_sentence(std::string(500, 'n'), lock, us, 70),
+              "waiting for nnnnnnnnnnn…, held by db1 pid 4711 for 2m 13s; 2nd in line");
+    for (std::size_t columns = 0; columns < 120; ++columns) {
+        EXPECT_LE(columns_of(on(columns)), columns);
+    }
+}
+
+TEST(waiting, does_not_pretend_to_know_the_holder) {
+    const party us{.host = "here", .pid = 7, .purpose = ""};
+    lock_info lock{.name = "orders", .holders = {holder_info{}}, .waiters = {}};
+    EXPECT_EQ(waiting_sentence("orders", lock, us, 80), "waiting for orders, held by somebody");
+    lock.holders[0].who.purpose = "org.redisson.Redisson";
+    EXPECT_EQ(waiting_sentence("orders", lock, us, 80),
+              "waiting for orders, held by somebody (org.redisson.Redisson)");
 }
 
 } // namespace
