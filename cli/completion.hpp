@@ -8,7 +8,6 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace holdfast::cli {
 
@@ -19,11 +18,6 @@ namespace holdfast::cli {
 /// For one of the shells that the manual names.
 [[nodiscard]] std::string completion_for(std::string_view shell);
 
-/// Between single quotes, as all three understand them; fish needs no more than that either, as
-/// long as there is no backslash.
+/// Between single quotes, as all three understand them as long as there is no backslash.
 [[nodiscard]] std::string shell_quoted(std::string_view);
-
-/// What begins a URL and can be finished by a shell.
-inline constexpr std::string_view url_beginning = "sqlite:";
-
 } // namespace holdfast::cli

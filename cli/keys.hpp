@@ -15,9 +15,10 @@ struct key {
     friend bool operator==(const key&, const key&) = default;
 };
 
-/// Takes whole keys from the front of what was read. An escape that nothing follows may be the
-/// beginning of an arrow: it is left there, unless `nothing_follows`.
+/// An escape alone may be the beginning of an arrow.
 enum class more_input { may_follow, does_not_follow };
+
+/// Takes whole keys from the front of what was read; what may still become one is left there.
 [[nodiscard]] std::vector<key> take_keys(std::string& typed, more_input);
 
 } // namespace holdfast::cli

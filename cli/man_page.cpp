@@ -2,7 +2,6 @@
 #include "manual.hpp"
 #include "text.hpp"
 
-#include <array>
 #include <string_view>
 
 namespace holdfast::cli {

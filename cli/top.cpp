@@ -262,7 +262,8 @@ int print_once(const top_options& options) {
     seen.locks = sorted(open_to_look(options.url).inspect(options.pattern));
     auto rows = rows_of(seen, grant_counter{});
     sort(rows, options.order);
-    print(plain_text_of(rows));
+    const bool is_cut = is_terminal(STDOUT_FILENO);
+    print(plain_text_of(rows, is_cut ? std::optional{width_of(STDOUT_FILENO)} : std::nullopt));
     return exit_code::success;
 }
 

@@ -302,17 +302,15 @@ std::vector<screen_line> lines_of(const top_view& view, const screen_size& size)
     return lines;
 }
 
-std::string plain_text_of(const std::vector<top_row>& rows) {
-    std::size_t widest = 0;
+std::string plain_text_of(const std::vector<top_row>& rows, std::optional<std::size_t> columns) {
     std::size_t longest = 0;
     for (const auto& row : rows) {
-        widest = std::max(widest, columns_of(row.holder));
-        longest = std::max(longest, columns_of(row.name));
+        longest = std::max({longest, columns_of(row.holder), columns_of(row.name)});
     }
-    constexpr std::size_t middle = 80; // all the columns between, with room to spare
+    constexpr std::size_t all_between = 120; // the name may take half of what the others leave
+    const auto width = columns.value_or(2 * longest + all_between);
     std::string text;
-    for (const auto& line :
-         table_lines(rows, 0, rows.size(), 2 * std::max(widest, longest) + middle)) {
+    for (const auto& line : table_lines(rows, 0, rows.size(), width)) {
         text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
     }
     return text;

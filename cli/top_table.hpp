@@ -74,7 +74,9 @@ struct top_view {
 
 [[nodiscard]] std::vector<screen_line> lines_of(const top_view&, const screen_size&);
 
-/// Head and rows of the table alone, without a screen: for --once.
-[[nodiscard]] std::string plain_text_of(const std::vector<top_row>&);
+/// Head and rows of the table alone, without a screen: for --once. As wide as need be, unless it is
+/// told how wide.
+[[nodiscard]] std::string plain_text_of(const std::vector<top_row>&,
+                                        std::optional<std::size_t> columns);
 
 } // namespace holdfast::cli

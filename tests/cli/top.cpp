@@ -285,7 +285,8 @@ TEST_F(top_once, is_a_plain_table_where_there_is_no_terminal) {
         EXPECT_EQ(how.code, 0);
         EXPECT_EQ(how.err, "");
         EXPECT_THAT(how.out, testing::StartsWith("NAME"));
-        EXPECT_THAT(how.out, HasSubstr("\norders/1  "));
+        EXPECT_THAT(how.out, HasSubstr("FENCE"));
+        EXPECT_THAT(how.out, HasSubstr("\norders/1  exclusive"));
         EXPECT_THAT(how.out, Not(HasSubstr("\x1b")));
     }
 }
