@@ -11,6 +11,9 @@ namespace holdfast::cli {
 
 namespace {
 
+/// For somebody who is slow to take them; two looks can be compared, whatever lies between.
+constexpr std::size_t looks_kept = 100;
+
 std::optional<client> opened(const std::string& url) {
     try {
         return open_to_look(url);
@@ -50,6 +53,9 @@ void lookout::keep_looking(const std::stop_token& stop) {
         const auto next = seen.asked + every_;
         std::unique_lock hold{guard_};
         seen_.push_back(std::move(seen));
+        if (seen_.size() > looks_kept) {
+            seen_.pop_front();
+        }
         news_.raise();
         const auto pause = std::max<duration>(next - boot_clock::now(), duration::zero());
         changed_.wait_for(hold, stop, pause, [this] { return hurry_; });

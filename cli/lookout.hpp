@@ -38,7 +38,7 @@ public:
     /// Readable when there is something new.
     [[nodiscard]] int descriptor() const noexcept { return news_.descriptor(); }
 
-    /// All looks since the last call, the oldest first.
+    /// The looks since the last call, the oldest first; if there are too many, the last of them.
     [[nodiscard]] std::deque<look> take();
 
     /// Does not wait for the next time.

@@ -15,9 +15,10 @@
 #include "terminal.hpp"
 #include "text.hpp"
 
+#include <climits>
+
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <ctime>
 #include <exception>
 #include <poll.h>
@@ -156,18 +157,25 @@ public:
 
     void watch_until_the_end() {
         while (boot_clock::now() < end_) {
-            std::array events{
-                pollfd{.fd = lookout_.descriptor(), .events = POLLIN, .revents = 0},
-                pollfd{.fd = queue_.descriptor(), .events = POLLIN, .revents = 0},
-                // Nothing is read from it: an error means that the other end of the pipe is gone.
-                pollfd{.fd = STDOUT_FILENO, .events = 0, .revents = 0}};
+            // As long as something is unwritten we take nothing new, and still hear signals. If
+            // there is nothing to write, an error on stdout means that its reader is gone.
+            const bool unwritten = !text_.empty();
+            const short room = unwritten ? POLLOUT : 0;
+            std::array events{pollfd{.fd = queue_.descriptor(), .events = POLLIN, .revents = 0},
+                              pollfd{.fd = STDOUT_FILENO, .events = room, .revents = 0},
+                              pollfd{.fd = unwritten ? -1 : lookout_.descriptor(),
+                                     .events = POLLIN,
+                                     .revents = 0}};
             ::poll(events.data(), events.size(), milliseconds_left());
-            if (is_interrupted() || (events[2].revents & (POLLERR | POLLHUP)) != 0) {
+            if (is_interrupted() || (events[1].revents & (POLLERR | POLLHUP)) != 0) {
                 return;
             }
-            for (const auto& seen : lookout_.take()) {
-                tell_of(seen);
+            if (!unwritten) {
+                for (const auto& seen : lookout_.take()) {
+                    tell_of(seen);
+                }
             }
+            write_what_fits();
         }
     }
 
@@ -202,7 +210,7 @@ private:
         if (std::exchange(in_trouble_, false)) {
             say("the engine answers again");
         }
-        write(before_ ? happenings_between(*before_, seen) : state_of(seen), seen.time);
+        add_lines(before_ ? happenings_between(*before_, seen) : state_of(seen), seen.time);
         if (!before_ && seen.locks.empty() && is_terminal(STDOUT_FILENO)) {
             say("nobody holds '" + options_.pattern + "' now");
         }
@@ -223,12 +231,20 @@ private:
         }
     }
 
-    void write(const std::vector<happening>& all, wall_time time) const {
-        std::string text;
+    void add_lines(const std::vector<happening>& all, wall_time time) {
         for (const auto& one : all) {
-            text += options_.format == format::json ? as_json(one, time) : as_text(one, time);
+            text_ += options_.format == format::json ? as_json(one, time) : as_text(one, time);
         }
-        print(text);
+    }
+
+    /// A pipe that has room has room for PIPE_BUF bytes, so this never waits for its reader.
+    void write_what_fits() {
+        pollfd out{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
+        while (!text_.empty() && ::poll(&out, 1, 0) == 1) {
+            const auto fitting = std::min<std::size_t>(text_.size(), PIPE_BUF);
+            print(std::string_view{text_}.substr(0, fitting));
+            text_.erase(0, fitting);
+        }
     }
 
     const watch_options& options_;
@@ -237,6 +253,7 @@ private:
     instant end_;
     lookout lookout_;
     std::optional<look> before_;
+    std::string text_; // not yet written
     bool in_trouble_ = false;
 };
 

@@ -9,6 +9,8 @@
 
 #include <chrono>
 #include <csignal>
+#include <filesystem>
+#include <iterator>
 #include <string>
 
 namespace holdfast::cli {
@@ -234,6 +236,20 @@ TEST_F(watching, ends_when_its_reader_is_gone) {
         call({"bash", "-c", holdfast_program() + " watch a | head -n 1; echo ${PIPESTATUS[0]}"});
     EXPECT_THAT(how.out, testing::EndsWith("\n0\n"));
     EXPECT_EQ(how.err, "");
+}
+
+TEST_F(watching, ends_with_a_signal_while_nobody_reads_what_it_writes) {
+    auto holder = start_holding({"a"}, "read x");
+    // The pipe is full before it begins.
+    program watcher{
+        {"sh", "-c", "head -c 65536 /dev/zero; exec \"$0\" watch a", holdfast_program()}};
+    const std::filesystem::path threads = "/proc/" + std::to_string(watcher.pid()) + "/task";
+    EXPECT_TRUE(comes_true(patience, [&] { // once it looks, it also listens to signals
+        return std::distance(std::filesystem::directory_iterator{threads}, {}) > 1;
+    }));
+    EXPECT_TRUE(watcher.runs_for(100ms));
+    watcher.signal(SIGTERM);
+    EXPECT_EQ(watcher.exit_code(), 0);
 }
 
 TEST_F(watching, looks_only_at_names_like_the_pattern) {
