@@ -376,6 +376,7 @@ verb parse_man(const words& arguments) {
 
 using parse_verb = verb (*)(const words&);
 
+/// Those for people: each has its page in the manual.
 const std::map<std::string_view, parse_verb>& parsers() {
     static const std::map<std::string_view, parse_verb> all{{"run", parse_run},
                                                             {"ls", parse_ls},
@@ -386,6 +387,22 @@ const std::map<std::string_view, parse_verb>& parsers() {
                                                             {"doctor", parse_doctor},
                                                             {"completion", parse_completion},
                                                             {"man", parse_man}};
+    return all;
+}
+
+/// "run -n", "run --nonblock", …: not for people, but for the test that compares it with the
+/// manual.
+constexpr std::string_view words_verb = "words-understood";
+
+std::string words_understood() {
+    std::string all;
+    for (const auto& [name, parse_it] : parsers()) {
+        const auto answer = parse_it({std::string{what_do_you_understand}});
+        std::istringstream its_words{std::get<text_asked_for>(answer).text};
+        for (std::string word; std::getline(its_words, word);) {
+            all += std::string{name} + " " + word + "\n";
+        }
+    }
     return all;
 }
 
@@ -405,30 +422,15 @@ verb parse(const std::vector<std::string>& arguments) {
     if (first == "--version" || first == "-V") {
         return text_asked_for{"holdfast " HOLDFAST_VERSION "\n"};
     }
+    if (first == words_verb) {
+        return text_asked_for{words_understood()};
+    }
     const auto found = parsers().find(first);
     if (found == parsers().end()) {
         throw usage_error{"there is no verb '" + shortened(printable(first), 40) +
                           "'; see holdfast --help"};
     }
     return found->second({arguments.begin() + 1, arguments.end()});
-}
-
-std::vector<std::string> verbs_understood() {
-    std::vector<std::string> names;
-    for (const auto& [name, parser] : parsers()) {
-        names.emplace_back(name);
-    }
-    return names;
-}
-
-std::vector<std::string> words_understood(const std::string& name) {
-    std::istringstream answer{
-        std::get<text_asked_for>(parsers().at(name)({std::string{what_do_you_understand}})).text};
-    std::vector<std::string> all;
-    for (std::string word; std::getline(answer, word);) {
-        all.push_back(word);
-    }
-    return all;
 }
 
 bool wants_json(const std::vector<std::string>& arguments) {

@@ -35,11 +35,6 @@ using verb = std::variant<run_options,
 /// Without the program's own name. Throws usage_error.
 [[nodiscard]] verb parse(const std::vector<std::string>& arguments);
 
-/// The verbs that parse() knows, and what each of them understands: "-u", "--url", "NAME". For the
-/// test that compares them with the manual.
-[[nodiscard]] std::vector<std::string> verbs_understood();
-[[nodiscard]] std::vector<std::string> words_understood(const std::string& name);
-
 /// Whether answers are wanted as JSON; known even if the rest makes no sense.
 [[nodiscard]] bool wants_json(const std::vector<std::string>& arguments);
 

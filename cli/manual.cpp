@@ -10,7 +10,7 @@ namespace {
 // ------------------------------------------------------------- what several verbs have in common
 
 value a_time() { return {.name = "TIME"}; }
-value a_count() { return {.name = "N"}; }
+value a_count() { return {.name = "COUNT"}; }
 value a_url() { return {.name = "URL", .offer = offer::url}; }
 
 option url_option() {
@@ -61,7 +61,7 @@ verb run() {
                 .text = "alone, which is the default; the writer among those who say -s",
                 .also = {"-e"}},
                {.names = {"-N", "--permits"},
-                .value = {.name = "COUNT"},
+                .value = a_count(),
                 .text = "one of so many permits; everybody must name the same number"}}},
              {"Holding",
               {{.names = {"--ttl"},
@@ -202,45 +202,58 @@ verb doctor() {
             .examples = {{"holdfast doctor"}, {"holdfast doctor sqlite:/var/lib/locks.db"}}};
 }
 
-verb bench() {
-    return {
-        .name = "bench",
-        .synopsis = "bench [URL]",
-        .summary = "how fast the engine is, from here",
-        .about = "Measures an engine: uncontended, contended and hand-off, with p50, p99 and a "
-                 "small histogram.",
-        .usage = {"[OPTIONS] [URL]"},
-        .arguments = {a_url()},
-        .sections = {{"",
-                      {{.names = {"--seconds"}, .value = a_count(), .text = "how long each part"},
-                       {.names = {"--threads"}, .value = a_count(), .text = "how many threads"},
-                       {.names = {"--processes"}, .value = a_count(), .text = "how many processes"},
-                       json_option()}}},
-        .examples = {{"holdfast bench"}, {"holdfast bench sqlite:/var/lib/locks.db --json"}},
-        .elsewhere = true};
-}
-
 verb torture() {
     return {
         .name = "torture",
         .synopsis = "torture [URL]",
-        .summary = "try to break its promises",
-        .about = "Counts exactly and writes to a fenced register under locks, while it pauses "
-                 "and kills its own workers, and tells a verdict.",
+        .summary = "try whether it does, with processes that are paused and killed",
+        .about = "Tries whether an engine keeps its promises: starts processes that use locks, "
+                 "pauses them, kills them, tells them to end, and checks all that they did. Other "
+                 "locks are not touched.",
         .usage = {"[OPTIONS] [URL]"},
         .arguments = {a_url()},
-        .sections = {{"",
-                      {{.names = {"--seconds"}, .value = a_count(), .text = "how long"},
-                       {.names = {"--workers"}, .value = a_count(), .text = "how many processes"},
-                       {.names = {"--ttl"},
-                        .value = a_time(),
-                        .text = "how long a lock outlives a worker that fell silent"},
-                       {.names = {"--seed"},
-                        .value = a_count(),
-                        .text = "the same pauses and kills as last time"},
-                       json_option()}}},
-        .examples = {{"holdfast torture --seconds 60"}},
+        .sections =
+            {{"",
+              {{.names = {"--seconds"}, .value = a_count(), .text = "how long; else 30"},
+               {.names = {"--workers"}, .value = a_count(), .text = "how many processes; else 4"},
+               {.names = {"--ttl"},
+                .value = a_time(),
+                .text = "of the leases; else 1s. Pauses last from 0.2 to 3 times as long"},
+               {.names = {"--seed"},
+                .value = {.name = "NUMBER"},
+                .text = "the same faults at the same times as in another run"},
+               same_as_url(),
+               json_option()}}},
+        .exits = {{"0", "if nothing was wrong"},
+                  {"1", "if something was"},
+                  {"130", "if it was interrupted before anything went wrong"},
+                  {"69", "if the engine cannot be reached"},
+                  {"77", "if it refused us"},
+                  {"64", "for bad usage"}},
+        .examples = {{"holdfast torture"},
+                     {"holdfast torture sqlite:/var/lib/locks.db --seconds 600"}},
         .elsewhere = true};
+}
+
+verb bench() {
+    return {.name = "bench",
+            .synopsis = "bench [URL]",
+            .summary = "how fast it is, here and now",
+            .about = "Measures how fast an engine is, here and now: alone, among threads, among "
+                     "processes, and among readers. Other locks are not touched.",
+            .usage = {"[OPTIONS] [URL]"},
+            .arguments = {a_url()},
+            .sections = {{"",
+                          {{.names = {"--seconds"},
+                            .value = a_count(),
+                            .text = "for each of the four; else 2"},
+                           {.names = {"--threads"}, .value = a_count(), .text = "else 4"},
+                           {.names = {"--processes"}, .value = a_count(), .text = "else 4"},
+                           same_as_url(),
+                           json_option()}}},
+            .examples = {{"holdfast bench"},
+                         {"holdfast bench sqlite:/var/lib/locks.db --processes 8 --json"}},
+            .elsewhere = true};
 }
 
 verb completion() {
@@ -277,8 +290,8 @@ const std::vector<verb>& all_verbs() {
                                          top(),
                                          release(),
                                          doctor(),
-                                         bench(),
                                          torture(),
+                                         bench(),
                                          completion(),
                                          man()};
     return pages;
