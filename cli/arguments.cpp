@@ -12,6 +12,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <map>
 #include <optional>
@@ -97,6 +98,8 @@ struct typed_run {
     std::string wait;
     std::string ttl = "30s";
     std::string on_lost = "term";
+    std::string retry;
+    std::string require;
 };
 
 /// Whether `word` is an option of ours whose value is the next word: --ttl, -w, -sw; not --ttl=5.
@@ -157,7 +160,11 @@ void add_run_options(CLI::App& app, typed_run& typed) {
     auto* once = app.add_flag("-n,--nonblock");
     app.add_option("-w,--wait,--timeout", typed.wait)->excludes(once);
     app.add_option("-E,--conflict-exit-code", options.contended_code)->check(CLI::Range(0, 255));
-    app.add_flag("--fair", options.fair);
+    auto* fair = app.add_flag("--fair", options.fair);
+    app.add_flag("--spin", options.spin)->excludes(fair);
+    app.add_option("--retry", typed.retry);
+    app.add_option("--and", options.and_names)->allow_extra_args(false);
+    app.add_option("--require", typed.require);
 
     auto* writer = app.add_flag("-x,-e,--exclusive");
     auto* readers = app.add_flag("-s,--shared")->excludes(writer);
@@ -207,6 +214,26 @@ words command_of(const CLI::App& app, const typed_run& typed, words command) {
     return as_string ? words{"/bin/sh", "-c", typed.shell_string} : command;
 }
 
+guarantees required_by(std::string_view list) {
+    constexpr std::array known{std::pair{std::string_view{"fence"}, guarantee::fence},
+                               std::pair{std::string_view{"restart"}, guarantee::survives_restart},
+                               std::pair{std::string_view{"clock"}, guarantee::survives_clock_jump},
+                               std::pair{std::string_view{"fair"}, guarantee::fair}};
+    guarantees wanted;
+    while (!list.empty()) {
+        const auto word = list.substr(0, list.find(','));
+        list.remove_prefix(std::min(list.size(), word.size() + 1));
+        const auto found = std::find_if(
+            known.begin(), known.end(), [&](const auto& each) { return each.first == word; });
+        if (found == known.end()) {
+            throw usage_error{"--require '" + shortened(printable(word), 40) +
+                              "' is none of fence, restart, clock, fair"};
+        }
+        wanted = wanted | found->second;
+    }
+    return wanted;
+}
+
 duration ttl_of(const typed_run& typed) {
     const auto ttl = parse_duration(typed.ttl, "--ttl");
     if (ttl < shortest_ttl || ttl > longest_ttl) {
@@ -231,6 +258,10 @@ verb parse_run(const words& arguments) {
     options.wait = wait_of(app, typed);
     options.ttl = ttl_of(typed);
     options.command = command_of(app, typed, std::move(parts.command));
+    options.require = required_by(typed.require);
+    if (!typed.retry.empty()) {
+        options.retry = retry_policy::named(typed.retry);
+    }
     return options;
 }
 

@@ -54,7 +54,13 @@ verb run() {
                 .value = {.name = "CODE"},
                 .text = "exit code if somebody else held it all the time; else 1",
                 .also = {"--conflict-exit-code"}},
-               {.names = {"--fair"}, .text = "first come, first served, also within one process"}}},
+               {.names = {"--fair"}, .text = "first come, first served, also within one process"},
+               {.names = {"--spin"},
+                .text = "ask again and again, up to 128 ms apart, instead of queueing"},
+               {.names = {"--retry"},
+                .value = {.name = "POLICY"},
+                .text = "if the engine is away: once(1s), times(3, 1s), until_elapsed(30s, 1s), "
+                        "exponential(100ms, 5), bounded_exponential(100ms, 5s, 10), forever(1s)"}}},
              {"Sharing",
               {{.names = {"-s", "--shared"}, .text = "together with others who say -s"},
                {.names = {"-x", "--exclusive"},
@@ -62,7 +68,10 @@ verb run() {
                 .also = {"-e"}},
                {.names = {"-N", "--permits"},
                 .value = a_count(),
-                .text = "one of so many permits; everybody must name the same number"}}},
+                .text = "one of so many permits; everybody must name the same number"},
+               {.names = {"--and"},
+                .value = lock_name(),
+                .text = "this lock, too: all of them or none, never a deadlock; may be repeated"}}},
              {"Holding",
               {{.names = {"--ttl"},
                 .value = a_time(),
@@ -71,7 +80,13 @@ verb run() {
                 .value =
                     {.name = "ACT", .offer = offer::words, .words = {"term", "kill", "ignore"}},
                 .text = "when the lock is about to be lost: term (and kill at half time, the "
-                        "default), kill, or ignore"}}},
+                        "default), kill, or ignore"},
+               {.names = {"--require"},
+                .value = {.name = "LIST",
+                          .offer = offer::words,
+                          .words = {"fence", "restart", "clock", "fair"}},
+                .text = "refuse an engine that does not give all of these, separated by commas: "
+                        "fence, restart (forgets nothing), clock (no jump can end it), fair"}}},
              {"",
               {{.names = {"-c", "--command"},
                 .value = {.name = "STRING"},
@@ -94,6 +109,7 @@ verb run() {
             {"holdfast run -w 30s -E 9 orders -- ./import", "wait for 30 seconds, else exit 9"},
             {"holdfast run -s catalogue -- ./report", "together with other readers"},
             {"holdfast run -N 4 gpu -- ./train", "one of four permits"},
+            {"holdfast run from/7 --and to/9 -- ./transfer", "two locks as one"},
             {"holdfast run orders -c 'sort < in > out'", "a shell string"}}};
 }
 

@@ -154,6 +154,48 @@ TEST_F(running, there_are_as_many_permits_as_named) {
     EXPECT_EQ(holdfast({"run", "-n", "-N", "2", "pool", "--", "true"}).code, 0);
 }
 
+TEST_F(running, several_locks_are_held_as_one) {
+    const auto how = holdfast({"run",
+                               "a",
+                               "--and",
+                               "b",
+                               "--and",
+                               "c",
+                               "-c",
+                               holdfast_program() + " ls --names; echo $HOLDFAST_NAME"});
+    EXPECT_EQ(how.code, 0) << how.err;
+    EXPECT_EQ(how.out, "a\nb\nc\na\n");
+    const auto holder = start_holding({"b"}, "exec sleep 60");
+    EXPECT_EQ(holdfast({"run", "-n", "a", "--and", "b", "--", "true"}).code, 1);
+    EXPECT_EQ(holdfast({"run", "-n", "a", "--and", "c", "--", "true"}).code, 0);
+    const auto twice = holdfast({"run", "a", "--and", "a", "--", "true"});
+    EXPECT_EQ(twice.code, 64);
+    EXPECT_THAT(twice.err, HasSubstr("once"));
+}
+
+TEST_F(running, a_spinning_waiter_gets_its_turn) {
+    EXPECT_EQ(holdfast({"run", "--spin", "a", "--", "true"}).code, 0);
+    EXPECT_EQ(holdfast({"run", "--spin", "--fair", "a", "--", "true"}).code, 64);
+}
+
+TEST_F(running, what_is_required_is_given_or_refused) {
+    EXPECT_EQ(holdfast({"run", "--require", "fence,restart,clock,fair", "a", "--", "true"}).code,
+              0);
+    const auto refused = holdfast({"run", "-N", "2", "--require", "fence", "a", "--", "true"});
+    EXPECT_EQ(refused.code, 64) << refused.err;
+    EXPECT_THAT(refused.err, HasSubstr("permits carry no fence"));
+    const auto unknown = holdfast({"run", "--require", "fence,luck", "a", "--", "true"});
+    EXPECT_EQ(unknown.code, 64);
+    EXPECT_THAT(unknown.err, HasSubstr("luck"));
+}
+
+TEST_F(running, a_retry_policy_is_named) {
+    EXPECT_EQ(holdfast({"run", "--retry", "times(3, 1s)", "a", "--", "true"}).code, 0);
+    const auto unknown = holdfast({"run", "--retry", "sometimes", "a", "--", "true"});
+    EXPECT_EQ(unknown.code, 64);
+    EXPECT_THAT(unknown.err, HasSubstr("exponential(100ms, 5)"));
+}
+
 TEST_F(running, fair_is_first_come_first_served) {
     auto holder = start_holding({"a"}, "read x");
     std::vector<program> waiters;
