@@ -92,7 +92,8 @@ std::string waiting_sentence(const std::string& name,
     const auto place = place_of(us, lock);
     const auto shown = printable(name);
     for (const auto purpose : {std::size_t{40}, purpose_that_says_enough}) {
-        auto text = "waiting for " + shown + holder_of(lock, purpose) + place;
+        auto text = "waiting for " + shown;
+        text += holder_of(lock, purpose) + place;
         if (columns_of(text) <= columns) {
             return text;
         }
