@@ -1,0 +1,116 @@
+// Acquire and release, alone: what we add to the two transactions of SQLite.
+
+#include "raw_sqlite.hpp"
+#include "rows.hpp"
+
+#include <holdfast/client.hpp>
+#include <holdfast/mutex.hpp>
+
+#include <fcntl.h>
+#include <mutex>
+#include <sys/file.h>
+#include <unistd.h>
+
+namespace bench {
+namespace {
+
+template <class Cycle> sample timed(std::uint64_t cycles, Cycle cycle) {
+    std::vector<float> latencies;
+    latencies.reserve(cycles);
+    const auto begin = now_ns();
+    auto last = begin;
+    for (std::uint64_t i = 0; i < cycles; ++i) {
+        cycle();
+        const auto now = now_ns();
+        latencies.push_back(static_cast<float>(now - last));
+        last = now;
+    }
+    return sample_of(static_cast<double>(last - begin) / static_cast<double>(cycles), latencies);
+}
+
+/// Too short for a clock reading each: a hundred are one.
+template <class Cycle> sample timed_by_hundreds(std::uint64_t cycles, Cycle cycle) {
+    auto s = timed(cycles / 100, [&] {
+        for (int i = 0; i < 100; ++i)
+            cycle();
+    });
+    return {s.mean_ns / 100, s.p50_ns / 100, s.p99_ns / 100};
+}
+
+auto cycle_of(holdfast::mutex& m, std::int64_t& last) {
+    return [&] {
+        auto lease = m.acquire();
+        const auto fence = lease.fence().value();
+        check(fence > last, "the fence grows");
+        last = fence;
+        check(lease.release() == holdfast::release_result::released, "the release is certain");
+    };
+}
+
+void measure(const effort& how, placed where, findings& out) {
+    place(where);
+    const std::string name = "orders/42";
+    const auto client = holdfast::open("sqlite:" + how.directory + "/uncontended.db");
+    holdfast::mutex ours{client, name};
+    const auto in_memory = holdfast::open("memory:");
+    holdfast::mutex without_engine{in_memory, name};
+    raw_sqlite raw{how.directory + "/raw.db"};
+    const int file = ::open((how.directory + "/flock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    std::mutex plain;
+    std::int64_t last = 0, last_in_memory = 0, last_raw = 0;
+
+    const contender all[] = {
+        {"holdfast on a file",
+         how.cycles(3000),
+         [&](std::uint64_t n) { return timed(n, cycle_of(ours, last)); }},
+        {"two raw SQLite transactions",
+         how.cycles(3000),
+         [&](std::uint64_t n) {
+             return timed(n, [&] {
+                 const auto fence = raw.acquire(name);
+                 check(fence > last_raw, "the raw fence grows");
+                 last_raw = fence;
+                 raw.release(name);
+             });
+         }},
+        {"holdfast in memory (our part of it)",
+         how.cycles(20'000),
+         [&](std::uint64_t n) { return timed(n, cycle_of(without_engine, last_in_memory)); }},
+        {"flock(2)",
+         how.cycles(20'000),
+         [&](std::uint64_t n) {
+             return timed(n, [&] {
+                 check(::flock(file, LOCK_EX) == 0, "flock locks");
+                 check(::flock(file, LOCK_UN) == 0, "flock unlocks");
+             });
+         }},
+        {"std::mutex",
+         how.cycles(1'000'000),
+         [&](std::uint64_t n) {
+             return timed_by_hundreds(n, [&] {
+                 plain.lock();
+                 asm volatile("" ::: "memory");
+                 plain.unlock();
+             });
+         }},
+    };
+    auto standings = compete(all, how.rounds);
+    ::close(file);
+    const auto slower = compare(standings[0], standings[1]);
+    out.lines.push_back({"uncontended acquire + release",
+                         where,
+                         std::move(standings),
+                         slower,
+                         1 / 0.8,
+                         "mean",
+                         {}});
+}
+
+} // namespace
+
+void uncontended(const effort& how, findings& out) {
+    measure(how, placed::anywhere, out);
+    measure(how, placed::one_cpu, out);
+}
+
+} // namespace bench
