@@ -442,7 +442,7 @@ void engine::follow(aftermath&& then, tidings& news) {
     const auto self = presence_ ? presence_->id() : process_id{};
     for (auto& push : then.pushes) {
         if (push.to != self) {
-            send(file_.directory, push.to, {letter::word::granted, push.given.nonce});
+            watches_.send(push.to, {letter::word::granted, push.given.nonce});
         } else if (forgotten_.contains(push.given.terms.bond)) {
             news.woken.push_back(push.given.nonce); // asks again, and goes on under another bond
         } else {
@@ -452,7 +452,7 @@ void engine::follow(aftermath&& then, tidings& news) {
     }
     for (const auto& [to, what] : then.letters) {
         if (to != self)
-            send(file_.directory, to, what);
+            watches_.send(to, what);
         else if (what.what == letter::word::wanted)
             news.wanted.push_back(what.about);
         else if (what.what == letter::word::taken)

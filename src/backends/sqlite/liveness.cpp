@@ -111,17 +111,6 @@ bond_id letter::bond() const noexcept {
     return id;
 }
 
-void send(const std::string& directory, process_id to, const letter& what) noexcept {
-    const auto fifo = open_both_ends(name_of(directory, to, ".wake"));
-    if (!fifo)
-        return; // it has just gone
-    const auto bytes = what.bytes();
-    // Shorter than PIPE_BUF: all or nothing. Nothing means full: its reader will look at
-    // everything.
-    if (::write(fifo.get(), bytes.data(), bytes.size()) < 0)
-        return;
-}
-
 // ------------------------------------------------------------------------------------- presence
 
 presence::presence(std::string directory, const sharing& who, process_id id, children which)
@@ -129,6 +118,7 @@ presence::presence(std::string directory, const sharing& who, process_id id, chi
     try {
         live_ = kept_by(make_fifo(name_of(directory_, id_, ".live"), who), which);
         wake_ = make_fifo(name_of(directory_, id_, ".wake"), who);
+        capacity_ = static_cast<std::size_t>(std::max(::fcntl(wake_.get(), F_GETPIPE_SZ), 0));
     } catch (...) {
         remove_names();
         throw;
@@ -148,7 +138,6 @@ bool presence::still_there() const noexcept {
 mail presence::read() {
     mail come;
     std::array<char, letter::size * 256> buffer{};
-    const auto capacity = static_cast<std::size_t>(std::max(::fcntl(wake_.get(), F_GETPIPE_SZ), 0));
     std::size_t whole = 0;
     for (;;) {
         const auto got = ::read(wake_.get(), buffer.data(), buffer.size());
@@ -164,10 +153,12 @@ mail presence::read() {
             come.letters.push_back(next);
         }
         come.torn = come.torn || size % letter::size != 0;
+        if (size < buffer.size())
+            break; // that was all: a pipe gives what it has
     }
     // Letters of 17 bytes do not fill pages exactly, so a pipe is full some time before its
     // capacity.
-    come.torn = come.torn || whole + capacity / 8 >= capacity;
+    come.torn = come.torn || whole + capacity_ / 8 >= capacity_;
     return come;
 }
 
@@ -205,45 +196,68 @@ void watch_list::stop_listening_to(const presence& own) noexcept {
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, own.wake(), nullptr);
 }
 
-liveness watch_list::look_at(process_id id) {
+watch_list::watched& watch_list::find(process_id id) {
     auto& one = all_[id];
-    if (!one.fifo)
-        one.fifo = open_to_look(directory_, id);
-    return look_through(one.fifo);
+    if (!one.live)
+        one.live = open_to_look(directory_, id);
+    if (one.live && !one.in_epoll) {
+        epoll_event event{}; // EPOLLHUP comes unasked
+        event.data.u64 = static_cast<std::uint64_t>(id);
+        one.in_epoll = ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, one.live.get(), &event) == 0;
+    }
+    return one;
 }
 
-void watch_list::watch(process_id id) {
-    auto& one = all_[id];
-    ++one.claims;
-    if (!one.fifo)
-        one.fifo = open_to_look(directory_, id);
-    if (one.in_epoll || !one.fifo)
-        return;
-    epoll_event event{}; // EPOLLHUP comes unasked
-    event.data.u64 = static_cast<std::uint64_t>(id);
-    one.in_epoll = ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, one.fifo.get(), &event) == 0;
+liveness watch_list::look_at(process_id id) {
+    auto& one = find(id);
+    const auto life = look_through(one.live);
+    one.dead = life == liveness::dead;
+    return life;
 }
+
+void watch_list::watch(process_id id) { ++find(id).claims; }
 
 void watch_list::unwatch(process_id id) noexcept {
     const auto found = all_.find(id);
     if (found == all_.end())
         return;
     HOLDFAST_ASSERT(found->second.claims > 0, "who stops watching has been watching");
-    if (--found->second.claims > 0)
-        return;
-    drop(found->second);
-    all_.erase(found);
+    --found->second.claims;
 }
 
+void watch_list::send(process_id to, const letter& what) {
+    auto& one = find(to);
+    if (!one.wake)
+        one.wake = open_both_ends(name_of(directory_, to, ".wake"));
+    if (!one.wake)
+        return; // it has just gone
+    const auto bytes = what.bytes();
+    // Shorter than PIPE_BUF: all or nothing. Nothing means full: its reader will look at
+    // everything.
+    if (::write(one.wake.get(), bytes.data(), bytes.size()) < 0)
+        return;
+}
+
+// A dead one must not stay in the epoll, which would be readable for ever.
 void watch_list::tidy() noexcept {
-    for (auto it = all_.begin(); it != all_.end();)
-        it = it->second.claims == 0 ? all_.erase(it) : std::next(it);
+    constexpr std::size_t kept_open = 32;
+    const auto of_use = [&](const watched& one) {
+        return one.claims > 0 || (one.live && !one.dead && all_.size() <= kept_open);
+    };
+    for (auto it = all_.begin(); it != all_.end();) {
+        if (of_use(it->second)) {
+            ++it;
+        } else {
+            drop(it->second);
+            it = all_.erase(it);
+        }
+    }
 }
 
 // Taken out by name: after a fork the child's copy would keep the entry alive beyond close().
 void watch_list::drop(watched& one) noexcept {
     if (one.in_epoll)
-        ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, one.fifo.get(), nullptr);
+        ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, one.live.get(), nullptr);
 }
 
 std::vector<process_id> watch_list::ended() {
@@ -252,15 +266,20 @@ std::vector<process_id> watch_list::ended() {
     const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
     for (int i = 0; i < count; ++i) {
         const auto& event = events[static_cast<std::size_t>(i)];
-        if (event.data.u64 != 0)
-            who.push_back(static_cast<process_id>(event.data.u64));
+        const auto found = all_.find(static_cast<process_id>(event.data.u64));
+        if (found == all_.end()) // our own .wake
+            continue;
+        found->second.dead = true;
+        if (found->second.claims > 0)
+            who.push_back(found->first);
     }
     return who;
 }
 
 void watch_list::abandon() noexcept {
     for (auto& [id, one] : all_) {
-        one.fifo.release();
+        one.live.release();
+        one.wake.release();
         one.in_epoll = false;
     }
     epoll_.release();

@@ -106,9 +106,11 @@ private:
     std::string directory_;
     process_id id_;
     descriptor live_, wake_;
+    std::size_t capacity_ = 0; ///< of .wake, in bytes
 };
 
-/// Those whose end we want to hear of, each with how many of our claims wait for it.
+/// Those whose end we want to hear of, each with how many of our claims wait for it; and those we
+/// write to.
 class watch_list {
 public:
     explicit watch_list(std::string directory);
@@ -123,8 +125,11 @@ public:
     [[nodiscard]] std::vector<process_id> traces() const { return traces_in(directory_); }
     void remove_names(process_id id) const noexcept { sqlite::remove_names(directory_, id); }
 
-    /// Asks the kernel. What was opened for it stays open until tidy(), lest it be watched next.
+    /// Asks the kernel. What was opened for it stays open for the next time.
     [[nodiscard]] liveness look_at(process_id);
+
+    /// Drops a letter into somebody's FIFO, if that is possible without waiting.
+    void send(process_id to, const letter&);
 
     /// As look_at(), for many at a time: keeps nothing open.
     [[nodiscard]] liveness look_once(process_id id) const noexcept {
@@ -133,7 +138,7 @@ public:
 
     void watch(process_id);
     void unwatch(process_id) noexcept;
-    void tidy() noexcept;
+    void tidy() noexcept;  ///< lets go of those who are of no use any more
     void clear() noexcept; ///< watches nobody any more
 
     /// Those whose end was reported and who are still watched.
@@ -142,19 +147,20 @@ public:
     void abandon() noexcept;
 
 private:
+    /// Somebody we have to do with. Kept open when no claim waits for it: those who hand a lock
+    /// round meet again and again. All are in the epoll, so that a dead one is not kept for long.
     struct watched {
-        sqlite::descriptor fifo;
+        sqlite::descriptor live, wake;
         std::size_t claims = 0;
         bool in_epoll = false;
+        bool dead = false;
     };
+    [[nodiscard]] watched& find(process_id);
     void drop(watched&) noexcept;
 
     std::string directory_;
     sqlite::descriptor epoll_;
     std::unordered_map<process_id, watched> all_;
 };
-
-/// Drops a letter into somebody's FIFO, if that is possible without waiting.
-void send(const std::string& directory, process_id to, const letter&) noexcept;
 
 } // namespace holdfast::sqlite

@@ -308,7 +308,7 @@ TEST_F(sqlite_death, letters_that_nobody_reads_harm_neither_writer_nor_reader) {
     static_cast<void>(b.refused(mine));
     const auto who = static_cast<process_id>(look(file, "SELECT process FROM waiter"));
     for (int i = 0; i < 10'000; ++i)
-        send(file + ".d", who, {letter::word::look, mine->nonce});
+        watch_list{file + ".d"}.send(who, {letter::word::look, mine->nonce});
     const auto claim_of_a = claim_for({});
     EXPECT_EQ(a.force_release("a"), 1U); // its letter "granted" does not fit in any more
     static_cast<void>(held);
