@@ -80,12 +80,12 @@ ledger::attempt(const claim& c, joining join, const asker& us, instant now, afte
         give(t, seen.fences);
         return std::move(t.result);
     }
-    const auto holders = holders_of(c.name);
+    auto holders = holders_of(c.name);
     if (const auto* mine = find(holders, c.nonce); mine != nullptr && mine->process == self_) {
         say_yours(t, *mine);
         return std::move(t.result);
     }
-    const auto queue = queue_of(c.name, c.nonce, now);
+    auto queue = queue_of(c.name, c.nonce, now);
     if ((queue.empty || reads_within(c, holders)) && admits(holders, c)) {
         t.result.wanted = !queue.empty;
         keep_bond(t, known_bond(t, nullptr));
@@ -96,32 +96,37 @@ ledger::attempt(const claim& c, joining join, const asker& us, instant now, afte
         keep_bond(t, known_bond(t, &queue.mine->bond));
         if (t.result.bond->id != queue.mine->bond)
             db_.tell(query::waiter_rebind, t.result.bond->id, c.name, queue.mine->seq);
+        queue = queue_of(c.name, c.nonce, now); // others of ours may have been thawed with it
     }
-    hear_queue(t, join);
+    hear_queue(t, join, std::move(holders), std::move(queue));
     return std::move(t.result);
 }
 
-// Each round without an answer buries one dead waiter, so this comes to an end.
-void ledger::hear_queue(trial& t, joining join) {
+// Each round without an answer buries one dead waiter, so this comes to an end. The file is read
+// again only after it was changed: most who come find a holder and a queue, and both alive.
+void ledger::hear_queue(trial& t, joining join, std::vector<holder_row> holders, queue_view queue) {
     const auto& c = t.what;
     for (;;) {
-        if (queue_of(c.name, c.nonce, t.now).ahead == 0)
-            settle(c.name, c.nonce, t.now, t.after);
-        serve(c.name, t.now, t.after);
-        const auto holders = holders_of(c.name);
+        bool changed = queue.ahead == 0 && settle(c.name, c.nonce, t.now, t.after);
+        changed = serve(c.name, t.now, t.after) || changed;
+        if (changed) {
+            holders = holders_of(c.name);
+            queue = queue_of(c.name, c.nonce, t.now);
+        }
         if (const auto* mine = find(holders, c.nonce); mine != nullptr && mine->process == self_) {
             std::erase_if(t.after.pushes, [&](const auto& p) { return p.given.nonce == c.nonce; });
             return say_yours(t, *mine);
         }
-        const auto queue = queue_of(c.name, c.nonce, t.now);
         if (!queue.mine && queue.ahead == 0 && admits(holders, c)) {
             t.result.wanted = !queue.empty;
             keep_bond(t, known_bond(t, nullptr));
             return give(t, fences());
         }
         if (!queue.nearest || life_of(queue.nearest->process) != liveness::dead)
-            return say_wait(t, join, queue);
+            return say_wait(t, join, queue, holders);
         bury(queue.nearest->process, end::died, t.now, t.after);
+        holders = holders_of(c.name);
+        queue = queue_of(c.name, c.nonce, t.now);
     }
 }
 
@@ -211,9 +216,11 @@ std::pair<fence, std::uint32_t> ledger::take_fence(mode how, fence_range numbers
     return {fence{numbers.next}, static_cast<std::uint32_t>(reserved_passes)};
 }
 
-void ledger::say_wait(trial& t, joining join, const queue_view& queue) {
+void ledger::say_wait(trial& t,
+                      joining join,
+                      const queue_view& queue,
+                      const std::vector<holder_row>& holders) {
     const auto& c = t.what;
-    const auto holders = holders_of(c.name);
     t.result.queued = queue.mine || join == joining::queue;
     if (t.result.queued && !queue.mine) {
         keep_bond(t, known_bond(t, nullptr));
@@ -417,16 +424,16 @@ std::optional<party> ledger::party_of(process_id id) {
 
 // Reads until the first who must go on waiting, and only then writes: a cursor and changes to what
 // it walks over do not go together.
-void ledger::serve(const std::string& name, instant now, aftermath& after) {
-    if (!has_waiters(name))
-        return;
+bool ledger::serve(const std::string& name, instant now, aftermath& after) {
     std::vector<waiter_row> next;
     std::optional<waiter_row> first_left;
     std::size_t together = 0;
     {
-        auto holding = crowd_of(holders_of(name));
         auto waiting = db_.ask(query::waiters_of, name);
-        while (waiting.next()) {
+        if (!waiting.next())
+            return false;
+        auto holding = crowd_of(holders_of(name));
+        do {
             const auto w = read_waiter(waiting);
             if (is_frozen(w, now))
                 continue;
@@ -440,7 +447,7 @@ void ledger::serve(const std::string& name, instant now, aftermath& after) {
             }
             holding.add(w.mode, w.nonce);
             next.push_back(w);
-        }
+        } while (waiting.next());
         together = holding.size();
     }
     for (const auto& w : next)
@@ -448,26 +455,34 @@ void ledger::serve(const std::string& name, instant now, aftermath& after) {
     // Alone, the new holder is whom the next one watches already.
     if (first_left && !next.empty() && together > 1)
         after.letters.push_back({first_left->process, {letter::word::look, first_left->nonce}});
+    return !next.empty();
 }
 
-// Its lease counts from now, on the clock that we share; so does its bond.
+// Its lease counts from now, on the clock that we share; so does its bond, unless that is shared
+// and was prolonged a short while ago: then it counts from there, which is no more than the truth.
+// An explicit lease is not renewed, so it gets all of its time.
 void ledger::admit(
     const std::string& name, const waiter_row& w, bool wanted, instant now, aftermath& after) {
+    HOLDFAST_ASSERT(w.kept_by, "who is not frozen has a bond");
     const auto [number, reserved] = take_fence(w.mode, fences());
-    db_.ask(query::waiter_remove, name, w.nonce).finish();
+    db_.tell(query::waiter_admitted, name, w.seq);
     db_.tell(query::holder_add, name, w.nonce, w.process, w.bond, w.mode, number, reserved, now);
-    auto bond = db_.ask(query::bond_prolong, now, w.process, w.bond);
-    const bool kept = bond.next();
-    HOLDFAST_ASSERT(kept, "who is not frozen has a bond");
-    const auto terms = terms_of(w.bond, read_bond(bond, 0));
-    bond.finish();
-    after.pushes.push_back({w.process, {w.nonce, number, reserved, terms}, wanted});
+    auto row = *w.kept_by;
+    if (!row.automatic || is_due(row, now)) {
+        auto bond = db_.ask(query::bond_prolong, now, w.process, w.bond);
+        const bool kept = bond.next();
+        HOLDFAST_ASSERT(kept, "a bond that was read in this transaction is still there");
+        row = read_bond(bond, 0);
+        bond.finish();
+    }
+    after.pushes.push_back({w.process, {w.nonce, number, reserved, terms_of(w.bond, row)}, wanted});
 }
 
 // --------------------------------------------------------------------------------------- ending
 
 /// Ends the holders of a name who are dead, or over by time.
-void ledger::settle(const std::string& name, const nonce& but, instant now, aftermath& after) {
+bool ledger::settle(const std::string& name, const nonce& but, instant now, aftermath& after) {
+    bool changed = false;
     for (const auto& h : holders_of(name)) {
         if (h.nonce == but)
             continue;
@@ -476,7 +491,11 @@ void ledger::settle(const std::string& name, const nonce& but, instant now, afte
             bury(h.process, end::died, now, after);
         else if (is_over(h, life, now))
             end_bond(name, h, now, after);
+        else
+            continue;
+        changed = true;
     }
+    return changed;
 }
 
 // A lease that is over takes its bond along: were the bond renewed later, its process would believe

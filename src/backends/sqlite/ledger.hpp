@@ -137,12 +137,12 @@ private:
         aftermath& after;
         attempted result{};
     };
-    void hear_queue(trial&, joining);
+    void hear_queue(trial&, joining, std::vector<holder_row>, queue_view);
     void keep_bond(trial&, std::optional<bond_id> known);
     void keep_bond(trial&, std::optional<bond_id> known, const std::optional<bond_row>& found);
     void give(trial&, fence_range);
     void say_yours(trial&, const holder_row&);
-    void say_wait(trial&, joining, const queue_view&);
+    void say_wait(trial&, joining, const queue_view&, const std::vector<holder_row>&);
     [[nodiscard]] contended refusal(trial&, const queue_view&, const std::vector<holder_row>&);
     [[nodiscard]] std::optional<bond_id> known_bond(const trial&, const bond_id* standing) const;
     [[nodiscard]] std::optional<party> party_of(process_id);
@@ -151,9 +151,10 @@ private:
     [[nodiscard]] fence own_write(const claim&);
     [[nodiscard]] std::pair<fence, std::uint32_t> take_fence(mode, fence_range);
 
-    void serve(const std::string& name, instant now, aftermath&);
+    // These two say whether they changed anything.
+    bool serve(const std::string& name, instant now, aftermath&);
+    bool settle(const std::string& name, const nonce& but, instant now, aftermath&);
     void admit(const std::string& name, const waiter_row&, bool wanted, instant now, aftermath&);
-    void settle(const std::string& name, const nonce& but, instant now, aftermath&);
     void end_bond(const std::string& name, const holder_row&, instant now, aftermath&);
     enum class end : std::uint8_t { died, silent };
     void bury(process_id, end, instant now, aftermath&);

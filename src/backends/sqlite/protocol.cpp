@@ -117,6 +117,8 @@ std::string_view text_of(query which) noexcept {
                " FROM waiter WHERE name = ?1";
     case query::waiter_remove:
         return "DELETE FROM waiter WHERE name = ?1 AND nonce = ?2 RETURNING seq, bond";
+    case query::waiter_admitted:
+        return "DELETE FROM waiter WHERE name = ?1 AND seq = ?2";
     case query::waiter_rebind:
         return "UPDATE waiter SET bond = ?1 WHERE name = ?2 AND seq = ?3";
 

@@ -83,12 +83,13 @@ enum class query : std::uint8_t {
     holder_rebind,          ///< bond, name, nonce
     holders_of_bond_remove, ///< process, bond → name
 
-    has_waiters,   ///< name → a row if so
-    waiters_of,    ///< name → waiter_row, in order
-    waiter_after,  ///< name, seq → process, nonce
-    waiter_add,    ///< name, nonce, process, bond, mode, permits, since
-    waiter_remove, ///< name, nonce → seq, bond
-    waiter_rebind, ///< bond, name, seq
+    has_waiters,     ///< name → a row if so
+    waiters_of,      ///< name → waiter_row, in order
+    waiter_after,    ///< name, seq → process, nonce
+    waiter_add,      ///< name, nonce, process, bond, mode, permits, since
+    waiter_remove,   ///< name, nonce → seq, bond
+    waiter_admitted, ///< name, seq
+    waiter_rebind,   ///< bond, name, seq
 
     bond_find,    ///< process, bond → ttl, lock_delay, expires_at, shared
     bond_add,     ///< process, bond, ttl, lock_delay, expires_at, shared; none if we are unknown
