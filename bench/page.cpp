@@ -183,7 +183,7 @@ occasion this_occasion(const effort& how, const std::string& load_before) {
 std::string tables(const findings& found) {
     std::string out;
     if (!found.lines.empty())
-        out += ratios(found) + "\n";
+        out += ratios(found) + "\n" + costs(found) + "\n";
     if (!found.figures.empty())
         out += single_figures(found) + "\n";
     return out;

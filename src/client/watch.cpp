@@ -66,6 +66,11 @@ bool sleeper::begin_watching() noexcept {
     return false;
 }
 
+void sleeper::stop_watching() noexcept {
+    int seen = watching;
+    state_.compare_exchange_strong(seen, awake, std::memory_order_acq_rel);
+}
+
 watch::watch(int descriptor, std::function<void()> on_readable)
     : descriptor_{descriptor}, on_readable_{std::move(on_readable)} {
     if (descriptor_ < 0)
@@ -106,13 +111,14 @@ void watch::wait(sleeper& me) {
     hand_over();
 }
 
+// While it reads for the engine it is awake, and needs no nudge: its own answer may be what it
+// reads.
 void watch::watch_until_opened(sleeper& me) {
-    if (!me.begin_watching())
-        return;
-    while (me.state_.load(std::memory_order_acquire) != sleeper::opened) {
+    while (me.begin_watching()) {
         pollfd both[] = {{descriptor_, POLLIN, 0}, {nudge_, POLLIN, 0}};
         if (::poll(both, 2, -1) <= 0)
             continue; // a signal
+        me.stop_watching();
         if (both[1].revents != 0) {
             eventfd_t count = 0;
             ::eventfd_read(nudge_, &count);

@@ -33,6 +33,7 @@ private:
     void sleep() noexcept;
     void promote() noexcept;
     [[nodiscard]] bool begin_watching() noexcept;
+    void stop_watching() noexcept;
 
     watch& watch_;
     std::atomic<int> state_{awake};

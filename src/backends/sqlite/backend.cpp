@@ -110,6 +110,7 @@ private:
     struct waiting {
         std::shared_ptr<const claim> what;
         std::vector<process_id> watched;
+        instant asked; ///< never: something has happened since; believe only the file
     };
     /// A bond that the core no longer believes in, and when it can be cleared away.
     struct discarded {
@@ -132,7 +133,7 @@ private:
     void reopen(tidings&);
 
     // What we remember. All of it is ours alone: the file decides, this only saves looking.
-    void remember(const std::shared_ptr<const claim>&, attempted&, tidings&);
+    void remember(const std::shared_ptr<const claim>&, attempted&, instant asked, tidings&);
     void remember_bond(const claim&, const kept&);
     void absorb_forgotten();
     void discard(bond_id, instant since);
@@ -141,6 +142,8 @@ private:
     void hear(const letter&, tidings&);
     void look_for_taken(tidings&);
     void look_for_grant(const nonce&, tidings&);
+    [[nodiscard]] bool is_believed(const letter&) const;
+    void take_grant(const aftermath::push&, tidings&);
 
     [[nodiscard]] bool in_child() const noexcept {
         return generation_ != detail::fork_generation();
@@ -188,14 +191,16 @@ void engine::attempt(const call& c, const std::shared_ptr<const claim>& what, jo
         if (!presence_)
             register_us(what->by.get(), c.answer_by, news);
         const auto fresh = bond_id{++last_bond_};
+        instant asked{};
         write(c.answer_by, news, [&](ledger& rules, instant now, aftermath& after) {
+            asked = now;
             const auto usual = usual_.find({what->ttl, what->lock_delay}); // none with a delay
             const asker us{usual == usual_.end() ? std::nullopt : std::optional{usual->second},
                            fresh,
                            forgotten_};
             done = rules.attempt(*what, join, us, now, after);
         });
-        remember(what, done, news);
+        remember(what, done, asked, news);
     });
     events_->attempted(c.ticket, failed ? attempt_answer{*failed} : std::move(done.answer));
     if (!failed && done.wanted)
@@ -442,12 +447,9 @@ void engine::follow(aftermath&& then, tidings& news) {
     const auto self = presence_ ? presence_->id() : process_id{};
     for (auto& push : then.pushes) {
         if (push.to != self) {
-            watches_.send(push.to, {letter::word::granted, push.given.nonce});
-        } else if (forgotten_.contains(push.given.terms.bond)) {
-            news.woken.push_back(push.given.nonce); // asks again, and goes on under another bond
+            watches_.send(push.to, letter::about_grant(push.given, push.wanted, push.at));
         } else {
-            stop_waiting(push.given.nonce);
-            news.granted.push_back(push);
+            take_grant(push, news);
         }
     }
     for (const auto& [to, what] : then.letters) {
@@ -552,7 +554,10 @@ void engine::reopen(tidings& news) {
 
 // ------------------------------------------------------------------------------ what we remember
 
-void engine::remember(const std::shared_ptr<const claim>& what, attempted& done, tidings& news) {
+void engine::remember(const std::shared_ptr<const claim>& what,
+                      attempted& done,
+                      instant asked,
+                      tidings& news) {
     if (done.lost) {
         news.lost.push_back(*done.lost);
         discard(*done.lost, on_.now());
@@ -569,7 +574,7 @@ void engine::remember(const std::shared_ptr<const claim>& what, attempted& done,
     for (const auto who : watch)
         watches_.watch(who);
     stop_waiting(what->nonce);
-    waiting_.insert_or_assign(what->nonce, waiting{what, std::move(watch)});
+    waiting_.insert_or_assign(what->nonce, waiting{what, std::move(watch), asked});
 }
 
 void engine::remember_bond(const claim& what, const kept& bond) {
@@ -648,6 +653,9 @@ void engine::on_readable() {
         if (!presence_)
             return;
         const auto come = presence_->read();
+        if (!come.harmless())
+            for (auto& [about, claim] : waiting_)
+                claim.asked = never;
         for (const auto& each : come.letters)
             hear(each, news);
         if (!come.torn)
@@ -666,7 +674,10 @@ void engine::on_readable() {
 void engine::hear(const letter& l, tidings& news) {
     switch (l.what) {
     case letter::word::granted:
-        look_for_grant(l.about, news);
+        if (is_believed(l))
+            take_grant({presence_->id(), l.given(), l.enclosed.wanted != 0, {}}, news);
+        else
+            look_for_grant(l.about, news);
         break;
     case letter::word::look:
         if (waiting_.contains(l.about))
@@ -698,7 +709,17 @@ void engine::look_for_taken(tidings& news) {
     }
 }
 
-/// A letter is a hint; the file decides. If it cannot be read now, the core is to ask again.
+/// Whether a letter speaks of the place that we have now. All take the time inside their
+/// transactions, from one clock: what was granted after we asked was granted to this very asking,
+/// and not to an earlier one under the same nonce that an operator has ended since. Should the
+/// grant be taken away while the letter lies here, that is told by a letter of its own.
+bool engine::is_believed(const letter& l) const {
+    const auto found = waiting_.find(l.about);
+    return found != waiting_.end() && l.enclosed.granted_at != 0 &&
+           instant{duration{l.enclosed.granted_at}} > found->second.asked;
+}
+
+/// The file decides. If it cannot be read now, the core is to ask again.
 void engine::look_for_grant(const nonce& about, tidings& news) {
     const auto found = waiting_.find(about);
     if (found == waiting_.end())
@@ -710,14 +731,18 @@ void engine::look_for_grant(const nonce& about, tidings& news) {
         news.woken.push_back(about);
         return;
     }
-    if (!push)
-        return;
-    if (forgotten_.contains(push->given.terms.bond)) {
-        news.woken.push_back(about);
+    if (push)
+        take_grant(*push, news);
+}
+
+void engine::take_grant(const aftermath::push& push, tidings& news) {
+    const auto& about = push.given.nonce;
+    if (forgotten_.contains(push.given.terms.bond)) {
+        news.woken.push_back(about); // asks again, and goes on under another bond
         return;
     }
     stop_waiting(about);
-    news.granted.push_back(*push);
+    news.granted.push_back(push);
 }
 
 } // namespace

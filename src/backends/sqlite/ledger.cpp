@@ -108,7 +108,8 @@ void ledger::hear_queue(trial& t, joining join, std::vector<holder_row> holders,
     const auto& c = t.what;
     for (;;) {
         bool changed = queue.ahead == 0 && settle(c.name, c.nonce, t.now, t.after);
-        changed = serve(c.name, t.now, t.after) || changed;
+        if (changed || !crowd_of(holders).excludes_all()) // a waiter may have been frozen till now
+            changed = serve(c.name, t.now, t.after) || changed;
         if (changed) {
             holders = holders_of(c.name);
             queue = queue_of(c.name, c.nonce, t.now);
@@ -349,7 +350,7 @@ std::optional<aftermath::push> ledger::find_grant(const std::string& name, const
         return std::nullopt;
     const grant given{
         mine->nonce, mine->fence, mine->reserved, terms_of(mine->bond, *mine->kept_by)};
-    return aftermath::push{self_, given, has_waiters(name)};
+    return aftermath::push{self_, given, has_waiters(name), mine->granted_at};
 }
 
 // ------------------------------------------------------------------------------------- looking
@@ -468,14 +469,15 @@ void ledger::admit(
     db_.tell(query::waiter_admitted, name, w.seq);
     db_.tell(query::holder_add, name, w.nonce, w.process, w.bond, w.mode, number, reserved, now);
     auto row = *w.kept_by;
-    if (!row.automatic || is_due(row, now)) {
+    if (!row.shared || is_due(row, now)) {
         auto bond = db_.ask(query::bond_prolong, now, w.process, w.bond);
         const bool kept = bond.next();
         HOLDFAST_ASSERT(kept, "a bond that was read in this transaction is still there");
         row = read_bond(bond, 0);
         bond.finish();
     }
-    after.pushes.push_back({w.process, {w.nonce, number, reserved, terms_of(w.bond, row)}, wanted});
+    after.pushes.push_back(
+        {w.process, {w.nonce, number, reserved, terms_of(w.bond, row)}, wanted, now});
 }
 
 // --------------------------------------------------------------------------------------- ending

@@ -39,6 +39,7 @@ struct aftermath {
         process_id to{};
         grant given;
         bool wanted = false; ///< others wait behind it
+        instant at{};        ///< when it was granted
     };
     std::vector<addressed> letters;
     std::vector<push> pushes;

@@ -13,6 +13,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/epoll.h>
+#include <type_traits>
 #include <unistd.h>
 
 namespace holdfast::sqlite {
@@ -94,13 +95,45 @@ descriptor::~descriptor() {
 // -------------------------------------------------------------------------------------- letters
 
 std::array<char, letter::size> letter::bytes() const noexcept {
+    static_assert(std::is_trivially_copyable_v<enclosure> && sizeof(enclosure) == 48,
+                  "the same bytes on both sides: they run on one machine");
     std::array<char, size> out{static_cast<char>(what)};
     std::memcpy(out.data() + 1, about.bytes.data(), about.bytes.size());
+    std::memcpy(out.data() + 1 + about.bytes.size(), &enclosed, sizeof enclosed);
     return out;
 }
 
+letter letter::from(const char* bytes) noexcept {
+    letter l{static_cast<word>(bytes[0]), {}, {}};
+    std::memcpy(l.about.bytes.data(), bytes + 1, l.about.bytes.size());
+    std::memcpy(&l.enclosed, bytes + 1 + l.about.bytes.size(), sizeof l.enclosed);
+    return l;
+}
+
+letter letter::about_grant(const grant& g, bool wanted, instant at) noexcept {
+    return {word::granted,
+            g.nonce,
+            {.granted_at = at.time_since_epoch().count(),
+             .fence = g.fence.value(),
+             .bond = static_cast<std::int64_t>(g.terms.bond),
+             .anchor = g.terms.anchor.time_since_epoch().count(),
+             .ttl = g.terms.ttl.count(),
+             .reserved = g.reserved,
+             .wanted = wanted ? 1U : 0U}};
+}
+
+grant letter::given() const noexcept {
+    return {about,
+            fence{enclosed.fence},
+            enclosed.reserved,
+            {.bond = static_cast<bond_id>(enclosed.bond),
+             .anchor = instant{duration{enclosed.anchor}},
+             .ttl = duration{enclosed.ttl},
+             .margin = {}}};
+}
+
 letter letter::about_bond(bond_id id) noexcept {
-    letter l{word::bond_lost, {}};
+    letter l{word::bond_lost, {}, {}};
     std::memcpy(l.about.bytes.data(), &id, sizeof id);
     return l;
 }
@@ -109,6 +142,12 @@ bond_id letter::bond() const noexcept {
     bond_id id{};
     std::memcpy(&id, about.bytes.data(), sizeof id);
     return id;
+}
+
+bool mail::harmless() const noexcept {
+    return !torn && std::none_of(letters.begin(), letters.end(), [](const letter& l) {
+        return l.what == letter::word::taken || l.what == letter::word::bond_lost;
+    });
 }
 
 // ------------------------------------------------------------------------------------- presence
@@ -137,7 +176,7 @@ bool presence::still_there() const noexcept {
 
 mail presence::read() {
     mail come;
-    std::array<char, letter::size * 256> buffer{};
+    std::array<char, letter::size * 64> buffer; // NOLINT(*-member-init): read(2) does
     std::size_t whole = 0;
     for (;;) {
         const auto got = ::read(wake_.get(), buffer.data(), buffer.size());
@@ -146,17 +185,15 @@ mail presence::read() {
         const auto size = static_cast<std::size_t>(got);
         whole += size;
         for (std::size_t at = 0; at + letter::size <= size; at += letter::size) {
-            letter next{static_cast<letter::word>(buffer[at]), {}};
-            std::memcpy(next.about.bytes.data(), &buffer[at + 1], next.about.bytes.size());
             come.torn =
                 come.torn || std::string_view{"glwtb"}.find(buffer[at]) == std::string_view::npos;
-            come.letters.push_back(next);
+            come.letters.push_back(letter::from(&buffer[at]));
         }
         come.torn = come.torn || size % letter::size != 0;
         if (size < buffer.size())
             break; // that was all: a pipe gives what it has
     }
-    // Letters of 17 bytes do not fill pages exactly, so a pipe is full some time before its
+    // Letters do not fill pages exactly, so a pipe is full some time before its
     // capacity.
     come.torn = come.torn || whole + capacity_ / 8 >= capacity_;
     return come;

@@ -58,8 +58,24 @@ struct letter {
     word what{};
     nonce about;
 
-    static constexpr std::size_t size = 17;
+    /// With "granted": all that its receiver needs to know, so that it need not read the file.
+    struct enclosure {
+        std::int64_t granted_at = 0; ///< 0: nothing is enclosed
+        std::int64_t fence = 0;
+        std::int64_t bond = 0;
+        std::int64_t anchor = 0;
+        std::int64_t ttl = 0;
+        std::uint32_t reserved = 0;
+        std::uint32_t wanted = 0;
+    } enclosed{};
+
+    static constexpr std::size_t size = 1 + sizeof(nonce) + sizeof(enclosure);
     [[nodiscard]] std::array<char, size> bytes() const noexcept;
+    [[nodiscard]] static letter from(const char* bytes) noexcept;
+
+    [[nodiscard]] static letter about_grant(const grant&, bool wanted, instant granted_at) noexcept;
+    [[nodiscard]] grant given() const noexcept;
+
     [[nodiscard]] static letter about_bond(bond_id) noexcept;
     [[nodiscard]] bond_id bond() const noexcept;
 };
@@ -68,6 +84,9 @@ struct letter {
 struct mail {
     std::vector<letter> letters;
     bool torn = false;
+
+    /// Nothing in it that might contradict a grant, be it one that is still on its way.
+    [[nodiscard]] bool harmless() const noexcept;
 };
 
 /// All processes that have left a trace in the directory, dead or alive, sorted.

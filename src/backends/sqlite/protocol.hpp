@@ -133,6 +133,8 @@ public:
     void add(mode, const nonce&) noexcept;
     [[nodiscard]] bool
     admits(mode, std::uint32_t permits, const nonce* within = nullptr) const noexcept;
+    /// Nobody who waits can be served beside them.
+    [[nodiscard]] bool excludes_all() const noexcept { return exclusive_ > 0; }
     [[nodiscard]] std::size_t size() const noexcept { return exclusive_ + shared_ + permits_; }
 
 private:
