@@ -31,8 +31,11 @@
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/deferred.hpp>
+#include <boost/asio/execution/blocking.hpp>
 #include <boost/asio/execution/outstanding_work.hpp>
+#include <boost/asio/execution/relationship.hpp>
 #include <boost/asio/prefer.hpp>
+#include <boost/asio/require.hpp>
 #include <boost/asio/system_executor.hpp>
 
 #include <optional>
@@ -58,7 +61,7 @@ using close_signature = void(error_code);
 /// (any_completion_executor, which comes with any_completion_handler, cannot post.)
 template <class Signature> struct handler_of {
     template <class Handler>
-    explicit handler_of(Handler h) : where{executor_of(h)}, call{std::move(h)} {}
+    explicit handler_of(Handler&& h) : where{executor_of(h)}, call{std::move(h)} {}
 
     boost::asio::any_io_executor where;
     boost::asio::any_completion_handler<Signature> call;
@@ -69,12 +72,16 @@ private:
         if constexpr (std::is_same_v<decltype(own), const boost::asio::system_executor>)
             return {};
         else
-            return boost::asio::prefer(own, boost::asio::execution::outstanding_work.tracked);
+            // As post() would ask for it: once, and not at each completion.
+            return boost::asio::prefer(
+                boost::asio::require(own, boost::asio::execution::blocking.never),
+                boost::asio::execution::outstanding_work.tracked,
+                boost::asio::execution::relationship.fork);
     }
 };
 
-void begin_acquire(const client&, request, handler_of<acquire_signature>);
-void begin_acquire(const client&, request, handler_of<try_acquire_signature>);
+void begin_acquire(const client&, request&&, handler_of<acquire_signature>&&);
+void begin_acquire(const client&, request&&, handler_of<try_acquire_signature>&&);
 void begin_acquire_all(const client&, std::vector<request>, handler_of<acquire_all_signature>);
 void begin_acquire_all(const client&, std::vector<request>, handler_of<try_acquire_all_signature>);
 void begin_release(lease, handler_of<release_signature>);
@@ -86,7 +93,7 @@ void begin_close(const client&, duration at_most, handler_of<close_signature>);
 template <class Signature = acquire_signature, class Token>
 auto initiate_acquire(const client& on, request wanted, Token&& token) {
     return boost::asio::async_initiate<Token, Signature>(
-        [](auto handler, client c, request r) {
+        [](auto handler, const client& c, request&& r) {
             begin_acquire(c, std::move(r), handler_of<Signature>{std::move(handler)});
         },
         token,

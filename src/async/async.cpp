@@ -27,7 +27,7 @@ namespace asio = boost::asio;
 template <class Signature> class completion;
 template <class... T> class completion<void(error_code, T...)> {
 public:
-    completion(std::shared_ptr<client_state> state, handler_of<void(error_code, T...)> handler)
+    completion(std::shared_ptr<client_state> state, handler_of<void(error_code, T...)>&& handler)
         : state_{std::move(state)}, handler_{std::move(handler)} {}
 
     [[nodiscard]] const std::shared_ptr<client_state>& state() const noexcept { return state_; }
@@ -48,8 +48,8 @@ public:
                 s.clear();
             std::move(handler)(ec, std::move(v)...);
         };
-        if (where)
-            return asio::post(where, std::move(task));
+        if (where) // it never blocks: this is what post() does
+            return where.execute(std::move(task));
         // std::function wants a copyable task; a handler is move-only.
         auto shared = std::make_shared<decltype(task)>(std::move(task));
         callbacks.post([shared] { (*shared)(); });
@@ -65,24 +65,16 @@ template <class Answer>
 class async_acquire final : public acquirer,
                             public std::enable_shared_from_this<async_acquire<Answer>> {
 public:
-    async_acquire(std::shared_ptr<client_state> state, handler_of<void(error_code, Answer)> handler)
+    async_acquire(std::shared_ptr<client_state> state,
+                  handler_of<void(error_code, Answer)>&& handler)
         : done_{std::move(state), std::move(handler)} {}
 
-    void start(request wanted) {
-        what = std::move(wanted);
-        self_ = this->shared_from_this();
-        if (auto slot = done_.slot(); slot.is_connected())
-            slot.assign([weak = this->weak_from_this(),
-                         home = std::weak_ptr{done_.state()}](asio::cancellation_type how) {
-                const auto op = weak.lock();
-                const auto state = home.lock();
-                if (op && state && how != asio::cancellation_type::none)
-                    state->cancel(*op, asio::error::operation_aborted);
-            });
-        if (const char* wrong = what_is_wrong_with(what.options))
-            return told(errc::bad_option, wrong, nullptr);
-        const auto state = done_.state();
-        state->start_acquire(*this, patience::none);
+    /// The initiating call keeps `state` alive; the operation itself may be gone before it returns.
+    static void start(client_state& state, std::shared_ptr<async_acquire> made, request&& wanted) {
+        auto& op = *made;
+        op.what = std::move(wanted);
+        op.self_ = std::move(made);
+        op.start(state);
     }
 
     void told(error_code ec, std::string, std::shared_ptr<hold> granted) override {
@@ -100,6 +92,20 @@ public:
     }
 
 private:
+    void start(client_state& state) {
+        if (auto slot = done_.slot(); slot.is_connected())
+            slot.assign([weak = this->weak_from_this(),
+                         home = std::weak_ptr{done_.state()}](asio::cancellation_type how) {
+                const auto op = weak.lock();
+                const auto there = home.lock();
+                if (op && there && how != asio::cancellation_type::none)
+                    there->cancel(*op, asio::error::operation_aborted);
+            });
+        if (const char* wrong = what_is_wrong_with(what.options))
+            return told(errc::bad_option, wrong, nullptr);
+        state.start_acquire(*this, patience::none);
+    }
+
     completion<void(error_code, Answer)> done_;
     std::shared_ptr<async_acquire> self_;
 };
@@ -226,16 +232,22 @@ template <class T> auto answer_to(const client& on, handler_of<void(error_code, 
 
 } // namespace
 
-void begin_acquire(const client& on, request wanted, handler_of<acquire_signature> handler) {
+void begin_acquire(const client& on, request&& wanted, handler_of<acquire_signature>&& handler) {
     access::of(on)->check_not_forked();
-    std::make_shared<async_acquire<lease>>(access::of(on), std::move(handler))
-        ->start(std::move(wanted));
+    using operation = async_acquire<lease>;
+    operation::start(*access::of(on),
+                     std::make_shared<operation>(access::of(on), std::move(handler)),
+                     std::move(wanted));
 }
 
-void begin_acquire(const client& on, request wanted, handler_of<try_acquire_signature> handler) {
+void begin_acquire(const client& on,
+                   request&& wanted,
+                   handler_of<try_acquire_signature>&& handler) {
     access::of(on)->check_not_forked();
-    std::make_shared<async_acquire<std::optional<lease>>>(access::of(on), std::move(handler))
-        ->start(std::move(wanted));
+    using operation = async_acquire<std::optional<lease>>;
+    operation::start(*access::of(on),
+                     std::make_shared<operation>(access::of(on), std::move(handler)),
+                     std::move(wanted));
 }
 
 void begin_acquire_all(const client& on,
