@@ -32,7 +32,7 @@ void held_leases(const effort& how, findings& out) {
             const auto n = static_cast<double>(count);
             mine[acquiring] = static_cast<double>(now_ns() - begin) / n;
             mine[heap] = (full.heap - before.heap) / n + sizeof(holdfast::lease);
-            mine[resident] = (full.resident - before.resident) / n + sizeof(holdfast::lease);
+            mine[resident] = (full.resident - before.resident) / n; // with the leases themselves
             const auto from = footprint::now();
             const auto since = now_ns();
             std::this_thread::sleep_for(std::chrono::seconds{how.idle_seconds});

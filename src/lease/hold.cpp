@@ -1,5 +1,6 @@
 #include "lease/hold.hpp"
 
+#include <memory>
 #include <utility>
 
 namespace holdfast::detail {
@@ -8,44 +9,58 @@ namespace holdfast::detail {
 defect chosen_defect = defect::none;
 #endif
 
+hold::audience& hold::listening() {
+    auto* there = audience_.load(std::memory_order_acquire);
+    if (there != nullptr)
+        return *there;
+    auto made = std::make_unique<audience>();
+    if (audience_.compare_exchange_strong(there, made.get(), std::memory_order_acq_rel))
+        return *made.release();
+    return *there; // somebody else was first
+}
+
 void hold::request_stop() {
+    auto& all = listening();
     std::stop_source source{std::nostopstate};
     {
-        const std::lock_guard guard{listeners_guard_};
-        stop_requested_ = true;
-        source = stop_;
+        const std::lock_guard guard{all.guard};
+        all.stop_requested = true;
+        source = all.stop;
     }
     source.request_stop();
 }
 
 void hold::report_lost() {
     request_stop();
+    auto& all = listening();
     std::vector<std::function<void()>> listeners;
     {
-        const std::lock_guard guard{listeners_guard_};
-        if (std::exchange(lost_reported_, true))
+        const std::lock_guard guard{all.guard};
+        if (std::exchange(all.lost_reported, true))
             return;
-        listeners.swap(listeners_);
+        listeners.swap(all.listeners);
     }
     for (auto& listener : listeners)
         listener();
 }
 
 std::stop_token hold::token() {
-    const std::lock_guard guard{listeners_guard_};
-    if (!stop_.stop_possible()) {
-        stop_ = std::stop_source{};
-        if (stop_requested_)
-            stop_.request_stop(); // nobody listens to it yet: no foreign code runs under our lock
+    auto& all = listening();
+    const std::lock_guard guard{all.guard};
+    if (!all.stop.stop_possible()) {
+        all.stop = std::stop_source{};
+        if (all.stop_requested)
+            all.stop.request_stop(); // nobody listens yet: no foreign code runs under our lock
     }
-    return stop_.get_token();
+    return all.stop.get_token();
 }
 
 bool hold::call_when_lost(const std::function<void()>& listener) {
-    const std::lock_guard guard{listeners_guard_};
-    if (lost_reported_)
+    auto& all = listening();
+    const std::lock_guard guard{all.guard};
+    if (all.lost_reported)
         return false;
-    listeners_.push_back(listener);
+    all.listeners.push_back(listener);
     return true;
 }
 

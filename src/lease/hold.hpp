@@ -42,6 +42,11 @@ struct bond_belief {
 enum class ending : std::uint8_t { open, released, lost };
 
 struct hold {
+    hold() = default;
+    ~hold() { delete audience_.load(std::memory_order_relaxed); }
+    hold(const hold&) = delete;
+    hold& operator=(const hold&) = delete;
+
     std::shared_ptr<const std::string> name;
     holdfast::fence fence;
     std::shared_ptr<bond_belief> bond;
@@ -53,8 +58,8 @@ struct hold {
     engine_grant* from = nullptr; // null once it has ended
     instant since{};
     owner_id owner = owner_id::nobody;
-    std::uint32_t entries = 1; // how often its owner has entered
     duration stop_margin{};
+    std::uint32_t entries = 1; // how often its owner has entered
     holdfast::on_deadline on_deadline = on_deadline::nothing;
     bool stopping = false;
     struct limit : agenda_item {
@@ -95,11 +100,17 @@ struct hold {
     }
 
 private:
-    std::mutex listeners_guard_;
-    std::stop_source stop_{std::nostopstate};
-    bool stop_requested_ = false;
-    bool lost_reported_ = false;
-    std::vector<std::function<void()>> listeners_;
+    /// Those who want to hear of the end. Most leases have none, and there may be many leases.
+    struct audience {
+        std::mutex guard;
+        std::stop_source stop{std::nostopstate};
+        bool stop_requested = false;
+        bool lost_reported = false;
+        std::vector<std::function<void()>> listeners;
+    };
+    [[nodiscard]] audience& listening();
+
+    std::atomic<audience*> audience_{nullptr}; // ours; made when first needed, by whoever is first
 };
 
 } // namespace holdfast::detail
