@@ -227,6 +227,7 @@ void ledger::say_wait(trial& t,
         keep_bond(t, known_bond(t, nullptr));
         db_.tell(query::waiter_add,
                  c.name,
+                 queue.last + 1, // it is not in there, so it was read to its end
                  c.nonce,
                  self_,
                  t.result.bond->id,
@@ -398,6 +399,7 @@ ledger::queue_view ledger::queue_of(const std::string& name, const nonce& mine, 
     while (found.next()) {
         view.empty = false;
         const auto w = read_waiter(found);
+        view.last = w.seq;
         if (w.nonce == mine) {
             view.mine = w;
             break;

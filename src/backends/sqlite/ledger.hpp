@@ -109,6 +109,7 @@ private:
         std::optional<waiter_row> mine;
         std::optional<waiter_row> nearest; ///< the last before us who is not frozen
         std::uint32_t ahead = 0;           ///< how many before us are not frozen
+        std::int64_t last = 0;             ///< the number of the last one read: ours, or the end
         bool empty = true;
     };
 

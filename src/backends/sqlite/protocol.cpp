@@ -113,8 +113,7 @@ std::string_view text_of(query which) noexcept {
         return "SELECT process, nonce FROM waiter WHERE name = ?1 AND seq > ?2 ORDER BY seq LIMIT "
                "1";
     case query::waiter_add:
-        return "INSERT INTO waiter SELECT ?1, coalesce(max(seq), 0) + 1, ?2, ?3, ?4, ?5, ?6, ?7"
-               " FROM waiter WHERE name = ?1";
+        return "INSERT INTO waiter VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
     case query::waiter_remove:
         return "DELETE FROM waiter WHERE name = ?1 AND nonce = ?2 RETURNING seq, bond";
     case query::waiter_admitted:

@@ -86,7 +86,7 @@ enum class query : std::uint8_t {
     has_waiters,     ///< name → a row if so
     waiters_of,      ///< name → waiter_row, in order
     waiter_after,    ///< name, seq → process, nonce
-    waiter_add,      ///< name, nonce, process, bond, mode, permits, since
+    waiter_add,      ///< name, seq, nonce, process, bond, mode, permits, since
     waiter_remove,   ///< name, nonce → seq, bond
     waiter_admitted, ///< name, seq
     waiter_rebind,   ///< bond, name, seq

@@ -1,3 +1,4 @@
+#include "backends/sqlite/liveness.hpp"
 #include "world.hpp"
 
 #include <algorithm>
@@ -414,6 +415,63 @@ TEST_F(sqlite_locking, a_grant_pushed_under_a_forgotten_bond_is_asked_for_again)
     ASSERT_TRUE(b.hear_until([&] { return !b.said.wakings.empty(); }));
     EXPECT_TRUE(b.said.grants.empty());
     EXPECT_NE(b.take(second).terms.bond, other.terms.bond);
+}
+
+// -------------------------------------------------------------------------------------- letters
+
+TEST_F(sqlite_locking, a_letter_brings_the_grant_as_it_stands_in_the_file) {
+    const auto first = claim_for({}), second = claim_for({}), third = claim_for({});
+    const auto held = a.take(first);
+    static_cast<void>(b.refused(second));
+    static_cast<void>(c.refused(third));
+    EXPECT_EQ(a.release(first, held), release_result::released);
+    const auto got = b.await_grant(second->nonce);
+    ASSERT_TRUE(got);
+    EXPECT_EQ(got->fence.value(), look(file, "SELECT fence FROM holder"));
+    EXPECT_EQ(got->reserved, look(file, "SELECT reserved FROM holder"));
+    EXPECT_EQ(static_cast<std::int64_t>(got->terms.bond), look(file, "SELECT bond FROM holder"));
+    EXPECT_EQ((got->terms.anchor + got->terms.ttl).time_since_epoch().count(),
+              look(file,
+                   "SELECT expires_at FROM bond b JOIN holder h"
+                   " ON b.process = h.process AND b.id = h.bond"));
+    EXPECT_EQ(b.said.wants, std::vector{second->nonce}) << "others wait behind it";
+}
+
+TEST_F(sqlite_locking, a_letter_older_than_our_asking_is_not_believed) {
+    const auto mine = claim_for({});
+    static_cast<void>(a.take(claim_for({})));
+    static_cast<void>(b.refused(mine));
+    const auto who = static_cast<process_id>(look(file, "SELECT process FROM waiter"));
+    const grant taken_since{mine->nonce, fence{1}, 0, {bond_id{1}, here.now(), 30s, {}}};
+    watch_list{file + ".d"}.send(who, letter::about_grant(taken_since, false, here.now() - 1s));
+    b.engine->on_readable();
+    EXPECT_TRUE(b.said.grants.empty());
+}
+
+TEST_F(sqlite_locking, beside_bad_news_no_letter_is_believed) {
+    const auto mine = claim_for({});
+    static_cast<void>(a.take(claim_for({})));
+    static_cast<void>(b.refused(mine));
+    const auto who = static_cast<process_id>(look(file, "SELECT process FROM waiter"));
+    const grant taken_since{mine->nonce, fence{1}, 0, {bond_id{1}, here.now(), 30s, {}}};
+    watch_list{file + ".d"}.send(who, {letter::word::taken, mine->nonce});
+    b.engine->on_readable(); // and the grant that it speaks of is told of later
+    watch_list{file + ".d"}.send(who, letter::about_grant(taken_since, false, here.now() + 1s));
+    b.engine->on_readable();
+    EXPECT_TRUE(b.said.grants.empty());
+}
+
+TEST_F(sqlite_locking, the_death_of_one_with_whom_nothing_is_shared_any_more_is_heard_once) {
+    const auto first = claim_for({}), second = claim_for({});
+    const auto held = a.take(first);
+    static_cast<void>(b.refused(second)); // watches a
+    EXPECT_EQ(a.release(first, held), release_result::released);
+    ASSERT_TRUE(b.await_grant(second->nonce));
+    a.crash();
+    if (b.has_news())
+        b.engine->on_readable();
+    EXPECT_FALSE(b.has_news()) << "whoever polls would never sleep again";
+    EXPECT_TRUE(b.said.wakings.empty());
 }
 
 // ------------------------------------------------------------------------------------ operators
