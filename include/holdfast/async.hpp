@@ -93,7 +93,7 @@ void begin_close(const client&, duration at_most, handler_of<close_signature>);
 template <class Signature = acquire_signature, class Token>
 auto initiate_acquire(const client& on, request wanted, Token&& token) {
     return boost::asio::async_initiate<Token, Signature>(
-        [](auto handler, const client& c, request&& r) {
+        [](auto handler, const client& c, request r) {
             begin_acquire(c, std::move(r), handler_of<Signature>{std::move(handler)});
         },
         token,

@@ -69,7 +69,7 @@ public:
                   handler_of<void(error_code, Answer)>&& handler)
         : done_{std::move(state), std::move(handler)} {}
 
-    /// The initiating call keeps `state` alive; the operation itself may be gone before it returns.
+    /// The caller keeps `state` alive; the operation itself may be gone before this returns.
     static void start(client_state& state, std::shared_ptr<async_acquire> made, request&& wanted) {
         auto& op = *made;
         op.what = std::move(wanted);
@@ -233,21 +233,21 @@ template <class T> auto answer_to(const client& on, handler_of<void(error_code, 
 } // namespace
 
 void begin_acquire(const client& on, request&& wanted, handler_of<acquire_signature>&& handler) {
-    access::of(on)->check_not_forked();
     using operation = async_acquire<lease>;
-    operation::start(*access::of(on),
-                     std::make_shared<operation>(access::of(on), std::move(handler)),
-                     std::move(wanted));
+    const auto state = access::of(on); // a copy: a handler that is called soon may end `on`
+    state->check_not_forked();
+    operation::start(
+        *state, std::make_shared<operation>(state, std::move(handler)), std::move(wanted));
 }
 
 void begin_acquire(const client& on,
                    request&& wanted,
                    handler_of<try_acquire_signature>&& handler) {
-    access::of(on)->check_not_forked();
     using operation = async_acquire<std::optional<lease>>;
-    operation::start(*access::of(on),
-                     std::make_shared<operation>(access::of(on), std::move(handler)),
-                     std::move(wanted));
+    const auto state = access::of(on); // a copy: a handler that is called soon may end `on`
+    state->check_not_forked();
+    operation::start(
+        *state, std::make_shared<operation>(state, std::move(handler)), std::move(wanted));
 }
 
 void begin_acquire_all(const client& on,
