@@ -77,7 +77,7 @@ void observers(const effort& how, findings& out) {
                          slower,
                          std::nullopt,
                          "mean",
-                         "no difference: 1 lies within the bound, or the bound within 3 % of 1",
+                         "no difference: not slower, as far as the bound tells",
                          true});
 }
 
