@@ -6,6 +6,7 @@
 #include "man_page.hpp"
 #include "manual.hpp"
 #include "text.hpp"
+#include "torture/worker.hpp"
 
 #include <holdfast/primitive.hpp>
 
@@ -382,6 +383,87 @@ verb parse_doctor(const words& arguments) {
     return options;
 }
 
+// ------------------------------------------------------------------- the verbs that try it out
+
+/// A URL, as a word or behind -u.
+class url_option {
+public:
+    explicit url_option(CLI::App& app) {
+        auto* word = app.add_option("URL", word_);
+        app.add_option("-u,--url", option_)->excludes(word);
+    }
+    [[nodiscard]] const std::string& value() const { return word_.empty() ? option_ : word_; }
+
+private:
+    std::string word_;
+    std::string option_;
+};
+
+constexpr int longest_seconds = 24 * 3600;
+constexpr int most_workers = 64;
+
+duration ttl_of(const std::string& typed) {
+    typed_run same;
+    same.ttl = typed;
+    return ttl_of(same);
+}
+
+verb parse_torture(const words& arguments) {
+    verb_parser parser{"torture"};
+    auto& app = parser.app();
+    torture_options options;
+    const url_option url{app};
+    int seconds = 30;
+    std::string ttl = "1s";
+    app.add_option("--seconds", seconds)->check(CLI::Range(1, longest_seconds));
+    app.add_option("--workers", options.workers)->check(CLI::Range(1, most_workers));
+    app.add_option("--ttl", ttl);
+    app.add_option("--seed", options.seed);
+    const auto* json = add_json(app);
+    if (auto help = parser.parse(arguments)) {
+        return *help;
+    }
+    options.url = url.value();
+    options.length = std::chrono::seconds{seconds};
+    options.ttl = ttl_of(ttl);
+    options.format = format_of(json);
+    return options;
+}
+
+verb parse_bench(const words& arguments) {
+    verb_parser parser{"bench"};
+    auto& app = parser.app();
+    bench_options options;
+    const url_option url{app};
+    int seconds = 2;
+    app.add_option("--seconds", seconds)->check(CLI::Range(1, longest_seconds));
+    app.add_option("--threads", options.threads)->check(CLI::Range(1, most_workers));
+    app.add_option("--processes", options.processes)->check(CLI::Range(1, most_workers));
+    const auto* json = add_json(app);
+    if (auto help = parser.parse(arguments)) {
+        return *help;
+    }
+    options.url = url.value();
+    options.length = std::chrono::seconds{seconds};
+    options.format = format_of(json);
+    return options;
+}
+
+/// `holdfast torture-worker PID`, as start_offspring() writes it.
+verb parse_offspring(int (*work)(pid_t), const words& arguments) {
+    pid_t parent = 0;
+    CLI::App app;
+    app.add_option("PID", parent)->required();
+    auto reversed = arguments;
+    std::reverse(reversed.begin(), reversed.end());
+    try {
+        app.parse(std::move(reversed));
+    } catch (const CLI::ParseError&) {
+        throw usage_error{"this verb is not for people"};
+    }
+    return offspring_verb{.work = work, .parent = parent};
+}
+
 // ----------------------------------------------------------------------------- about ourselves
 
 verb parse_completion(const words& arguments) {
@@ -416,6 +498,8 @@ const std::map<std::string_view, parse_verb>& parsers() {
                                                             {"top", parse_top},
                                                             {"release", parse_release},
                                                             {"doctor", parse_doctor},
+                                                            {"torture", parse_torture},
+                                                            {"bench", parse_bench},
                                                             {"completion", parse_completion},
                                                             {"man", parse_man}};
     return all;
@@ -455,6 +539,10 @@ verb parse(const std::vector<std::string>& arguments) {
     }
     if (first == words_verb) {
         return text_asked_for{words_understood()};
+    }
+    if (first == ordeal::worker_verb || first == bench_worker_verb) {
+        const auto work = first == bench_worker_verb ? bench_worker : ordeal::work;
+        return parse_offspring(work, {arguments.begin() + 1, arguments.end()});
     }
     const auto found = parsers().find(first);
     if (found == parsers().end()) {

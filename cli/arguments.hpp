@@ -2,13 +2,16 @@
 
 // What was typed, as one of the verbs. The only place that knows CLI11.
 
+#include "bench.hpp"
 #include "doctor.hpp"
 #include "inspecting.hpp"
 #include "run.hpp"
 #include "top.hpp"
+#include "torture.hpp"
 #include "watch.hpp"
 
 #include <string>
+#include <sys/types.h>
 #include <variant>
 #include <vector>
 
@@ -23,6 +26,12 @@ struct text_asked_for {
     std::string text;
 };
 
+/// Not for people: what a process does that another `holdfast` has started for its own purpose.
+struct offspring_verb {
+    int (*work)(pid_t parent);
+    pid_t parent;
+};
+
 using verb = std::variant<run_options,
                           ls_verb,
                           show_verb,
@@ -30,6 +39,9 @@ using verb = std::variant<run_options,
                           watch_options,
                           top_options,
                           doctor_options,
+                          torture_options,
+                          bench_options,
+                          offspring_verb,
                           text_asked_for>;
 
 /// Without the program's own name. Throws usage_error.

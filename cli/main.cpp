@@ -26,6 +26,9 @@ struct carry_out {
     int operator()(const watch_options& options) const { return watch(options); }
     int operator()(const top_options& options) const { return top(options); }
     int operator()(const doctor_options& options) const { return doctor(options); }
+    int operator()(const torture_options& options) const { return torture(options); }
+    int operator()(const bench_options& options) const { return bench(options); }
+    int operator()(const offspring_verb& ours) const { return ours.work(ours.parent); }
     int operator()(const text_asked_for& asked) const {
         print(asked.text);
         return exit_code::success;

@@ -247,8 +247,7 @@ verb torture() {
                   {"77", "if it refused us"},
                   {"64", "for bad usage"}},
         .examples = {{"holdfast torture"},
-                     {"holdfast torture sqlite:/var/lib/locks.db --seconds 600"}},
-        .elsewhere = true};
+                     {"holdfast torture sqlite:/var/lib/locks.db --seconds 600"}}};
 }
 
 verb bench() {
@@ -268,8 +267,7 @@ verb bench() {
                            same_as_url(),
                            json_option()}}},
             .examples = {{"holdfast bench"},
-                         {"holdfast bench sqlite:/var/lib/locks.db --processes 8 --json"}},
-            .elsewhere = true};
+                         {"holdfast bench sqlite:/var/lib/locks.db --processes 8 --json"}}};
 }
 
 verb completion() {
