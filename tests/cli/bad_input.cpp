@@ -89,7 +89,19 @@ INSTANTIATE_TEST_SUITE_P(
                     mistake{"show_empty_name", {"show", ""}},
                     mistake{"release_long_name", {"release", "--force", many}},
                     mistake{"doctor_unknown_scheme", {"doctor", "gopher://x"}},
-                    mistake{"doctor_two_urls", {"doctor", "sqlite:a", "-u", "sqlite:b"}}),
+                    mistake{"doctor_two_urls", {"doctor", "sqlite:a", "-u", "sqlite:b"}},
+                    mistake{"torture_unknown_scheme", {"torture", "gopher://x"}},
+                    mistake{"torture_in_one_process", {"torture", "memory:"}},
+                    mistake{"torture_too_short", {"torture", "--seconds", "2"}},
+                    mistake{"torture_for_ever", {"torture", "--seconds", "999999999"}},
+                    mistake{"torture_without_workers", {"torture", "--workers", "0"}},
+                    mistake{"torture_seed_of_words", {"torture", "--seed", "oak"}},
+                    mistake{"torture_ttl_0", {"torture", "--ttl", "0"}},
+                    mistake{"torture_two_urls", {"torture", "sqlite:a", "-u", "sqlite:b"}},
+                    mistake{"bench_unknown_scheme", {"bench", "gopher://x"}},
+                    mistake{"bench_without_time", {"bench", "--seconds", "0"}},
+                    mistake{"bench_without_threads", {"bench", "--threads", "0"}},
+                    mistake{"bench_many_processes", {"bench", "--processes", "100000"}}),
     [](const auto& made) { return std::string{made.param.name}; });
 
 class bad_place : public workshop {
