@@ -5,6 +5,7 @@
 //   none:  everything goes through
 //   away:  nothing arrives; each request is answered "could not be reached, not applied"
 //   deaf:  requests arrive and are carried out, answers are lost: each is answered "unknown"
+//   clingy: only goodbyes do not arrive: what is released or withdrawn stays, "unknown"
 //
 // While a line is away or deaf, what the engine would push is lost too.
 
@@ -16,7 +17,7 @@
 
 namespace holdfast::conformance {
 
-enum class fault : std::uint8_t { none, away, deaf };
+enum class fault : std::uint8_t { none, away, deaf, clingy };
 
 /// Shared by all lines that it concerns.
 class fault_switch {
@@ -46,13 +47,13 @@ public:
             engine_->attempt(c, what, join);
     }
     void withdraw(const call& c, const std::shared_ptr<const claim>& what) override {
-        if (away())
+        if (away() || clingy())
             up_.to->withdrawn(c.ticket, applied::maybe);
         else
             engine_->withdraw(c, what);
     }
     void release(const call& c, const std::shared_ptr<const claim>& what, const grant& g) override {
-        if (away())
+        if (away() || clingy())
             up_.to->released(c.ticket, release_result::unknown);
         else
             engine_->release(c, what, g);
@@ -83,6 +84,7 @@ public:
 
 private:
     [[nodiscard]] bool away() const noexcept { return fault_->is(fault::away); }
+    [[nodiscard]] bool clingy() const noexcept { return fault_->is(fault::clingy); }
     [[nodiscard]] static failure unreachable(applied certainty) {
         return {errc::backend_unavailable, certainty, "the line is cut"};
     }
@@ -99,7 +101,9 @@ private:
         const faulty_line& line;
         backend_events* to = nullptr;
 
-        [[nodiscard]] bool deaf() const noexcept { return !line.fault_->is(fault::none); }
+        [[nodiscard]] bool deaf() const noexcept {
+            return line.fault_->is(fault::away) || line.fault_->is(fault::deaf);
+        }
 
         void attempted(ticket t, attempt_answer answer) override {
             to->attempted(t,

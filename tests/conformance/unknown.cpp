@@ -97,6 +97,24 @@ TEST_P(unknown_conformance, a_release_that_arrives_late_takes_nothing_from_the_n
     EXPECT_FALSE((mutex{here().open(), "orders/42"}.try_acquire()));
 }
 
+// What one process renews may live on one bond: a row that was not taken back is kept alive by
+// others.
+TEST_P(unknown_conformance, what_could_not_be_taken_back_for_a_ttl_does_not_stay_for_ever) {
+    cut_off c{here()};
+    constexpr auto ttl = 300ms;
+    const auto other = mutex{c.ours, "orders/1"}.acquire({.ttl = ttl});
+    auto theirs = mutex{c.theirs, "orders/42"}.acquire();
+    c.line->set(fault::clingy);
+    const auto asked = boot_clock::now();
+    EXPECT_FALSE((mutex{c.ours, "orders/42"}.try_acquire_for(20ms, {.ttl = ttl})));
+    { const auto dropped = mutex{c.ours, "orders/43"}.acquire({.ttl = ttl}); }
+    ASSERT_TRUE(eventually([&] { return boot_clock::now() > asked + 4 * ttl; }));
+    c.line->set(fault::none);
+    EXPECT_EQ(theirs.release(), release_result::released);
+    EXPECT_TRUE((mutex{c.theirs, "orders/42"}.try_acquire_for(patience)));
+    EXPECT_TRUE((mutex{c.theirs, "orders/43"}.try_acquire_for(patience)));
+}
+
 TEST_P(unknown_conformance, a_renewal_without_an_answer_leaves_the_deadline_where_it_was) {
     cut_off c{here()};
     EXPECT_TRUE(undisturbed(250ms, [&] {
