@@ -174,6 +174,7 @@ private:
     std::unordered_set<bond_id> forgotten_;
     std::vector<discarded> discarded_; // the forgotten ones, earliest first
     std::uint64_t last_bond_ = 0;
+    int written_back_at_ = 0; // how long the log was, in pages; 0 once it has begun anew
 };
 
 // ------------------------------------------------------------------------------------ the verbs
@@ -422,10 +423,17 @@ template <class Body> void engine::write_once(instant by, tidings& news, Body& b
 
 // Writing the log back into the file syncs, which can take seconds: on a thread and a connection of
 // its own, so that no lock, unlock or renewal waits for it. Others go on writing meanwhile.
+// A log that has been written back begins anew only when a writer finds no reader in it, which
+// among many who hand a lock round takes a while: until then it is not done again for each
+// transaction.
 void engine::write_log_back() {
     constexpr int large = 4000; // pages
-    if (file_.db->log_pages() < large || log_is_written_back_->exchange(true))
+    const int pages = file_.db->log_pages();
+    if (pages < written_back_at_)
+        written_back_at_ = 0; // it has begun anew
+    if (pages - written_back_at_ < large || log_is_written_back_->exchange(true))
         return;
+    written_back_at_ = pages;
     try {
         detail::quiet_thread([path = file_.path, busy = log_is_written_back_] {
             try {
