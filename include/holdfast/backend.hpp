@@ -80,6 +80,7 @@ struct grant {
     holdfast::fence fence;
     std::uint32_t reserved = 0; ///< how many numbers above `fence` belong to this grant too
     bond_terms terms;
+    instant since{}; ///< when the engine decided, if it knows that on our clock; for observers
 };
 
 /// The answer no. A normal answer.

@@ -15,6 +15,10 @@ namespace {
     return f.applied == applied::no && f.code != condition::try_again;
 }
 
+[[nodiscard]] duration since_decided(const grant& given, instant now) {
+    return given.since == instant{} || given.since > now ? duration::zero() : now - given.since;
+}
+
 } // namespace
 
 // Makes the talks fit the wishes. Always the last thing done to a turnstile: it may be gone after.
@@ -114,7 +118,7 @@ void core::granted(const nonce& whose, const grant& given, instant now, actions&
     if (found == talks_.end() || found->second->leaving())
         return; // it is being withdrawn, which takes the grant back too
     if (keeper_.may_be_believed(given.terms, now))
-        got(*found->second, given, std::max(now - given.terms.anchor, duration{}), now, out);
+        got(*found->second, given, since_decided(given, now), now, out);
     else
         woken(whose, now, out); // old news, of a session that is over: ask what is true now
 }

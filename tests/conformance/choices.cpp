@@ -177,6 +177,20 @@ TEST_P(choices_conformance, metrics_count_what_happens) {
     EXPECT_EQ(seen->count(event::kind::lost), 0U);
 }
 
+TEST_P(choices_conformance, a_hand_over_is_measured_where_the_engine_pushes) {
+    const auto seen = std::make_shared<metrics>();
+    const auto client = open(), other = open({.observer = seen});
+    if (client.capabilities().wake != wake_by::grant)
+        return; // nobody is told when it decided
+    auto first = mutex{client, "door"}.acquire({.ttl = long_ttl});
+    auto waiter = in_a_thread([&] { return mutex{other, "door"}.acquire({.ttl = long_ttl}); });
+    ASSERT_TRUE(eventually([&] { return seen->count(event::kind::waiting) > 0; }));
+    EXPECT_EQ(first.release(), release_result::released);
+    EXPECT_TRUE(outcome(waiter).held());
+    EXPECT_TRUE(eventually([&] { return seen->hand_off.count() == 1; }));
+    EXPECT_LT(seen->hand_off.quantile(1), patience) << "counted from the decision, no earlier";
+}
+
 TEST_P(choices_conformance, each_renewal_is_told_with_what_was_left) {
     const auto seen = std::make_shared<metrics>();
     const auto client = open({.observer = seen});

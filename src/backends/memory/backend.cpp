@@ -216,7 +216,7 @@ private:
                         const std::shared_ptr<const claim>& what,
                         const std::shared_ptr<inbox>& whose,
                         instant now) {
-        grant g{what->nonce, {}, 0, {bond_id{++bonds_made_}, now, what->ttl, {}}};
+        grant g{what->nonce, {}, 0, {bond_id{++bonds_made_}, now, what->ttl, {}}, now};
         if (what->mode == mode::exclusive) {
             g.fence = fence{++fences_};
             g.reserved = fences_per_grant;

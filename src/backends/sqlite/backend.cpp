@@ -683,7 +683,7 @@ void engine::hear(const letter& l, tidings& news) {
     switch (l.what) {
     case letter::word::granted:
         if (is_believed(l))
-            take_grant({presence_->id(), l.given(), l.enclosed.wanted != 0, {}}, news);
+            take_grant({presence_->id(), l.given(), l.enclosed.wanted != 0, l.granted_at()}, news);
         else
             look_for_grant(l.about, news);
         break;
@@ -724,7 +724,7 @@ void engine::look_for_taken(tidings& news) {
 bool engine::is_believed(const letter& l) const {
     const auto found = waiting_.find(l.about);
     return found != waiting_.end() && l.enclosed.granted_at != 0 &&
-           instant{duration{l.enclosed.granted_at}} > found->second.asked;
+           l.granted_at() > found->second.asked;
 }
 
 /// The file decides. If it cannot be read now, the core is to ask again.
@@ -751,6 +751,7 @@ void engine::take_grant(const aftermath::push& push, tidings& news) {
     }
     stop_waiting(about);
     news.granted.push_back(push);
+    news.granted.back().given.since = push.at;
 }
 
 } // namespace

@@ -75,6 +75,9 @@ struct letter {
 
     [[nodiscard]] static letter about_grant(const grant&, bool wanted, instant granted_at) noexcept;
     [[nodiscard]] grant given() const noexcept;
+    [[nodiscard]] instant granted_at() const noexcept {
+        return instant{duration{enclosed.granted_at}};
+    }
 
     [[nodiscard]] static letter about_bond(bond_id) noexcept;
     [[nodiscard]] bond_id bond() const noexcept;
