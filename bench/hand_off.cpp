@@ -126,7 +126,7 @@ void measure(const effort& how, placed where, findings& out) {
     const contender contenders[] = {
         {"holdfast on a file", how.cycles(1000), round_of(with_holdfast)},
         {"two raw transactions and a wake-up", how.cycles(1000), round_of(with_raw)},
-        {"flock(2)", how.cycles(100), round_of(with_flock)},
+        {"flock(2)", how.cycles(20), round_of(with_flock)},
     };
     auto standings = compete(contenders, how.rounds);
     const auto slower = compare(standings[0], standings[1], &sample::p50_ns);

@@ -39,9 +39,9 @@ struct findings {
 
 /// How much time to spend.
 struct effort {
-    std::size_t rounds = 21;
-    double size = 1; ///< of a batch, of the usual one
-    int idle_seconds = 25;
+    std::size_t rounds = 17;
+    double size = 1;       ///< of a batch, of the usual one
+    int idle_seconds = 16; ///< more than half a ttl: renewals and asking again are in it
     std::string directory; ///< for lock files; on the file system that users would use
     std::string programs;  ///< where the probes are
 
