@@ -9,7 +9,6 @@
 #include <atomic>
 #include <list>
 #include <mutex>
-#include <ranges>
 #include <utility>
 
 namespace holdfast {
@@ -100,8 +99,9 @@ release_result multi_lease::release() {
         throw_error(errc::not_held);
     stopping_.reset();
     std::list<awaited_release> answers;
-    for (auto& each : std::exchange(all_, {}) | std::views::reverse) {
-        const auto [h, home] = detail::hold::take(each);
+    auto all = std::exchange(all_, {});
+    for (auto each = all.rbegin(); each != all.rend(); ++each) { // the last first
+        const auto [h, home] = detail::hold::take(*each);
         auto& answer = answers.emplace_back();
         if (!h || home->forked())
             answer.told(release_result::lost);
