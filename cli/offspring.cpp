@@ -4,11 +4,11 @@
 #include <cerrno>
 #include <csignal>
 #include <fcntl.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <system_error>
 #include <unistd.h>
 
@@ -31,49 +31,36 @@ int moved_up(int descriptor) {
     return moved;
 }
 
-class seating {
-public:
-    seating() {
-        ::posix_spawn_file_actions_init(&actions_);
-        for (const int quiet : {STDIN_FILENO, STDOUT_FILENO}) {
-            ::posix_spawn_file_actions_addopen(&actions_, quiet, "/dev/null", O_RDWR, 0);
-        }
-    }
-    ~seating() { ::posix_spawn_file_actions_destroy(&actions_); }
-    seating(const seating&) = delete;
-    seating& operator=(const seating&) = delete;
-
-    void put(int descriptor, int seat) {
-        ::posix_spawn_file_actions_adddup2(&actions_, descriptor, seat);
-    }
-    [[nodiscard]] const posix_spawn_file_actions_t* get() const noexcept { return &actions_; }
-
-private:
-    posix_spawn_file_actions_t actions_{};
+/// What the child needs between fork and exec, where it may hardly do anything.
+struct birth {
+    pid_t parent;
+    char* const* arguments;
+    const std::vector<int>& seats;
+    int report; ///< closed by a successful exec
 };
 
-/// Nothing of our signals but a blocked SIGTERM, which may come before it is ready for it; and a
-/// group of its own.
-class manners {
-public:
-    manners() {
-        ::posix_spawnattr_init(&attributes_);
+/// Tied to us before it can do, or suffer, anything: a process that is stopped as soon as it is
+/// there dies with us all the same. It gets nothing of our signals but a blocked SIGTERM, which may
+/// come before it is ready for it.
+[[noreturn]] void come_to_life(const birth& how) noexcept {
+    if (tie_to_parent(how.parent)) {
+        ::setpgid(0, 0);
         sigset_t blocked;
         sigemptyset(&blocked);
         sigaddset(&blocked, SIGTERM);
-        ::posix_spawnattr_setsigmask(&attributes_, &blocked);
-        ::posix_spawnattr_setpgroup(&attributes_, 0);
-        ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+        ::sigprocmask(SIG_SETMASK, &blocked, nullptr);
+        const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+        ::dup2(nothing, STDIN_FILENO);
+        ::dup2(nothing, STDOUT_FILENO);
+        for (std::size_t i = 0; i < how.seats.size(); ++i) {
+            ::dup2(how.seats[i], first_seat + static_cast<int>(i));
+        }
+        ::execve("/proc/self/exe", how.arguments, environ);
     }
-    ~manners() { ::posix_spawnattr_destroy(&attributes_); }
-    manners(const manners&) = delete;
-    manners& operator=(const manners&) = delete;
-
-    [[nodiscard]] const posix_spawnattr_t* get() const noexcept { return &attributes_; }
-
-private:
-    posix_spawnattr_t attributes_{};
-};
+    const int why = errno;
+    [[maybe_unused]] const auto told = ::write(how.report, &why, sizeof why);
+    ::_exit(1);
+}
 
 } // namespace
 
@@ -122,20 +109,28 @@ std::pair<owned_descriptor, owned_descriptor> make_line() {
 }
 
 pid_t start_offspring(const std::string& verb, const std::vector<int>& seats) {
-    seating where;
-    for (std::size_t i = 0; i < seats.size(); ++i) {
-        where.put(seats[i], first_seat + static_cast<int>(i));
-    }
-    const manners how;
     std::string program = "holdfast";
     std::string word = verb;
-    std::string parent = std::to_string(::getpid());
+    const pid_t self = ::getpid();
+    std::string parent = std::to_string(self);
     const std::array<char*, 4> arguments{program.data(), word.data(), parent.data(), nullptr};
-    pid_t pid = -1;
-    const int failed =
-        ::posix_spawn(&pid, "/proc/self/exe", where.get(), how.get(), arguments.data(), environ);
-    if (failed != 0) {
-        throw std::system_error{failed, std::generic_category(), "cannot start a worker"};
+    auto [heard, told] = make_line();
+    const pid_t pid = ::fork();
+    if (pid < 0) {
+        fail("cannot start a worker");
+    }
+    if (pid == 0) {
+        come_to_life({self, arguments.data(), seats, told.number()});
+    }
+    told = {};
+    int why = 0;
+    ssize_t got = -1;
+    do {
+        got = ::read(heard.number(), &why, sizeof why);
+    } while (got < 0 && errno == EINTR);
+    if (got > 0) {
+        ::waitpid(pid, nullptr, 0);
+        throw std::system_error{why, std::generic_category(), "cannot start a worker"};
     }
     return pid;
 }

@@ -58,8 +58,9 @@ std::int64_t histogram::percentile(double percent) const noexcept {
 std::vector<histogram::doubling> histogram::doublings() const {
     std::vector<doubling> all;
     for (std::size_t i = 0; i < size; ++i) {
-        const auto below =
-            static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(end_of(i))));
+        constexpr std::uint64_t largest = std::uint64_t{1} << 62;
+        const auto end = std::min(static_cast<std::uint64_t>(end_of(i)), largest);
+        const auto below = static_cast<std::int64_t>(std::bit_ceil(end));
         if (all.empty() || all.back().below != below) {
             all.push_back({.below = below, .count = 0});
         }

@@ -302,7 +302,8 @@ void core::close(instant now, actions& out) {
             while (!g.users.empty()) {
                 const auto h = g.users.back();
                 end_hold(*h, ending::released);
-                out.emplace_back(tell_stop{h}); // somebody may be at work under it
+                if (!std::exchange(h->stopping, true))
+                    out.emplace_back(tell_stop{h}); // somebody may be at work under it
             }
             part(g, nullptr, now - g.since, now, out);
         }

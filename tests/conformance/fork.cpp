@@ -68,6 +68,9 @@ TEST_P(fork_conformance, what_the_child_destroys_stays_with_the_parent) {
     })) << "and is renewed by it";
 }
 
+// The sanitizers of GCC 12 do not survive a fork while another thread allocates; ./dev prove runs
+// this without them.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST_P(fork_conformance, a_child_of_a_busy_parent_opens_a_client_of_its_own) {
     const auto client = open();
     std::atomic<bool> enough{false};
@@ -87,6 +90,7 @@ TEST_P(fork_conformance, a_child_of_a_busy_parent_opens_a_client_of_its_own) {
             << i;
     enough = true;
 }
+#endif
 
 TEST_P(fork_conformance, the_child_cannot_release_what_the_parent_holds) {
     auto lease = mutex{open(), "orders/42"}.acquire();
