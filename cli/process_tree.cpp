@@ -23,6 +23,9 @@ namespace holdfast::cli {
 
 namespace {
 
+/// So often we kill whoever is there, and look again. Then they fork faster than that.
+constexpr int plain_passes_max = 20;
+
 /// As many passes as it may take to stop those who fork faster than we look; then kill anyway.
 constexpr int freezing_passes_max = 50;
 
@@ -154,9 +157,35 @@ bool has_descendants() noexcept {
     return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
+namespace {
+
+/// True if a whole look found nobody new: all that were there have been struck.
+bool kill_all_in_sight() {
+    std::set<pid_t> struck;
+    for (int pass = 0; pass < plain_passes_max; ++pass) {
+        bool somebody_new = false;
+        for (const auto& one : descendants_of(::getpid())) {
+            if (struck.insert(one.pid).second) {
+                signal_process(one, SIGKILL);
+                somebody_new = true;
+            }
+        }
+        if (!somebody_new) {
+            return true;
+        }
+    }
+    return false;
+}
+
+} // namespace
+
 namespace detail {
 
-void freeze_and_kill_descendants() {
+// Freezing comes last: should somebody kill us in the middle of it, the frozen would stay for ever.
+void strike_descendants() {
+    if (kill_all_in_sight()) {
+        return;
+    }
     std::set<pid_t> frozen;
     for (int pass = 0; pass < freezing_passes_max; ++pass) {
         bool somebody_new = false;

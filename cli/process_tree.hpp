@@ -51,13 +51,13 @@ struct reaped {
 /// Whether anybody is left below this process, living or not yet reaped.
 [[nodiscard]] bool has_descendants() noexcept;
 
-/// Kills everybody below this process and returns when nobody is left, or when time is up. All are
-/// stopped before the first is killed: those who only fork and exit cannot outrun it.
-/// True if nobody is left. `on_reaped` is told of each child.
+/// Kills everybody below this process and returns when nobody is left, or when time is up. Those
+/// who fork faster than they are killed are all stopped first, so that they cannot outrun it. True
+/// if nobody is left. `on_reaped` is told of each child.
 template <class Told> bool kill_descendants(instant give_up_at, Told&& on_reaped);
 
 namespace detail {
-void freeze_and_kill_descendants();
+void strike_descendants();
 void pause_for_deaths() noexcept;
 } // namespace detail
 
@@ -72,7 +72,7 @@ template <class Told> bool kill_descendants(instant give_up_at, Told&& on_reaped
         if (boot_clock::now() >= give_up_at) {
             return false;
         }
-        detail::freeze_and_kill_descendants();
+        detail::strike_descendants();
         detail::pause_for_deaths();
     }
 }

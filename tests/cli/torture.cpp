@@ -140,7 +140,11 @@ protected:
 };
 
 TEST_P(torture_teeth, bite) {
-    const auto how = torment(GetParam().defect);
+    // The defects strike now and then: on a machine that hardly runs, a few seconds may be too few.
+    auto how = torment(GetParam().defect);
+    for (int again = 0; again < 4 && how.code == 0; ++again) {
+        how = torment(GetParam().defect);
+    }
     EXPECT_EQ(how.code, 1) << how.out << how.err;
     const auto said = parsed(how.out);
     EXPECT_EQ(said.at("verdict").as_string(), "wrong");
