@@ -1,8 +1,8 @@
 #include "client/client_state.hpp"
 #include "lease/hold.hpp"
+#include "primitives/blocking_release.hpp"
 #include "runtime/assert.hpp"
 #include "runtime/fork.hpp"
-#include "runtime/parker.hpp"
 
 #include <holdfast/lease.hpp>
 
@@ -15,15 +15,6 @@ namespace {
 [[nodiscard]] bool ours(const detail::hold& h) noexcept {
     return h.generation == detail::fork_generation();
 }
-
-struct blocking_release final : detail::releaser {
-    void told(release_result how) override {
-        result = how;
-        answered.open();
-    }
-    release_result result = release_result::unknown;
-    detail::parker answered;
-};
 
 } // namespace
 
@@ -87,7 +78,7 @@ release_result lease::release() {
     const auto h = std::move(hold_);
     if (!ours(*h))
         return release_result::lost;
-    blocking_release answer;
+    detail::blocking_release answer;
     home->start_release(h, &answer, detail::patience::full);
     answer.answered.wait();
     return answer.result;

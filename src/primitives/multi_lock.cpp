@@ -1,6 +1,6 @@
 #include "client/client_state.hpp"
 #include "lease/hold.hpp"
-#include "runtime/parker.hpp"
+#include "primitives/blocking_release.hpp"
 #include "waiting/ascent.hpp"
 
 #include <holdfast/multi_lock.hpp>
@@ -76,15 +76,6 @@ void multi_lease::on_lost(std::function<void()> listener) {
 
 namespace {
 
-struct awaited_release final : detail::releaser {
-    void told(release_result how) override {
-        result = how;
-        answered.open();
-    }
-    release_result result = release_result::unknown;
-    detail::parker answered;
-};
-
 [[nodiscard]] release_result worse(release_result a, release_result b) noexcept {
     if (a == release_result::lost || b == release_result::lost)
         return release_result::lost;
@@ -98,7 +89,7 @@ release_result multi_lease::release() {
     if (all_.empty())
         throw_error(errc::not_held);
     stopping_.reset();
-    std::list<awaited_release> answers;
+    std::list<detail::blocking_release> answers;
     auto all = std::exchange(all_, {});
     for (auto each = all.rbegin(); each != all.rend(); ++each) { // the last first
         const auto [h, home] = detail::hold::take(*each);

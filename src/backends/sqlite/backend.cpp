@@ -425,9 +425,11 @@ template <class Body> void engine::write_once(instant by, tidings& news, Body& b
 // its own, so that no lock, unlock or renewal waits for it. Others go on writing meanwhile.
 // A log that has been written back begins anew only when a writer finds no reader in it, which
 // among many who hand a lock round takes a while: until then it is not done again for each
-// transaction.
+// transaction. Among those who never pause it would not begin anew at all: once it is huge, they
+// are kept out for the moment that the rest of it takes.
 void engine::write_log_back() {
     constexpr int large = 4000; // pages
+    constexpr int huge = 8 * large;
     const int pages = file_.db->log_pages();
     if (pages < written_back_at_)
         written_back_at_ = 0; // it has begun anew
@@ -435,11 +437,15 @@ void engine::write_log_back() {
         return;
     written_back_at_ = pages;
     try {
-        detail::quiet_thread([path = file_.path, busy = log_is_written_back_] {
+        detail::quiet_thread([path = file_.path, pages, busy = log_is_written_back_] {
             try {
                 const detail::not_while_forking whole;
                 connection own{path};
                 own.execute("PRAGMA wal_checkpoint(PASSIVE)");
+                if (pages < huge)
+                    return void(*busy = false);
+                own.wait_until(after(boot_clock::now(), std::chrono::milliseconds{100}));
+                own.execute("PRAGMA wal_checkpoint(RESTART)");
             } catch (const trouble&) {
                 // It stays large a little longer; the next transaction tries again.
             }
