@@ -208,6 +208,11 @@ public:
     /// caller, or the client's loop.
     [[nodiscard]] virtual int descriptor() const noexcept { return -1; }
     virtual void on_readable() {}
+
+    /// The same for what must not wait for a caller to be scheduled, such as renewals: only the
+    /// client's loop watches it.
+    [[nodiscard]] virtual int background_descriptor() const noexcept { return -1; }
+    virtual void on_background() {}
 };
 
 } // namespace holdfast

@@ -60,19 +60,19 @@ client_state::client_state(std::unique_ptr<backend> engine, client_options optio
                                                                        options.observer)},
       core_{{backend_->able(), ourselves(options.purpose), generation_, observer_ != nullptr},
             chance_},
-      watch_{backend_->descriptor(), [this] { backend_->on_readable(); }},
-      loop_{{[this] {
-                 decide(patience::full, [this](instant now, actions& out) {
-                     timer_ = never;
-                     core_.on_time(now, out);
-                 });
-             },
-             [this] { backend_->on_readable(); }}} {}
+      watch_{backend_->descriptor(), [this] { backend_->on_readable(); }}, loop_{[this] {
+          decide(patience::full, [this](instant now, actions& out) {
+              timer_ = never;
+              core_.on_time(now, out);
+          });
+      }} {}
 
 void client_state::begin() {
     backend_->start(*this);
     if (const int fd = watch_.for_the_loop(); fd >= 0)
-        loop_.watch(fd);
+        loop_.watch(fd, [this] { backend_->on_readable(); });
+    if (const int fd = backend_->background_descriptor(); fd >= 0)
+        loop_.watch(fd, [this] { backend_->on_background(); });
 }
 
 client_state::~client_state() {

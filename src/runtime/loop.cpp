@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <list>
 #include <mutex>
 #include <sys/timerfd.h>
 #include <thread>
@@ -20,8 +21,16 @@ namespace asio = boost::asio;
 
 // Asio's own timers wait on CLOCK_MONOTONIC, which stops while the machine is suspended.
 struct loop::parts {
-    explicit parts(duties d)
-        : duty{std::move(d)},
+    /// A descriptor that is not ours to close.
+    struct watched {
+        watched(asio::io_context& c, int fd, std::function<void()> f)
+            : descriptor{c, fd}, on_readable{std::move(f)} {}
+        asio::posix::stream_descriptor descriptor;
+        std::function<void()> on_readable;
+    };
+
+    explicit parts(std::function<void()> f)
+        : on_timer{std::move(f)},
           timer_fd{::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)}, timer{context,
                                                                                         timer_fd} {
         HOLDFAST_ASSERT(timer_fd >= 0, "the kernel gave no timer on the boot clock");
@@ -44,37 +53,38 @@ struct loop::parts {
                 return;
             std::uint64_t times = 0;
             if (::read(timer_fd, &times, sizeof times) > 0)
-                duty.on_timer();
+                on_timer();
             wait_for_timer();
         });
     }
 
-    void wait_for_watched() {
-        watched->async_wait(asio::posix::descriptor_base::wait_read, [this](const auto& ec) {
-            if (ec)
-                return;
-            duty.on_readable();
-            wait_for_watched();
-        });
+    static void wait_for(watched& what) {
+        what.descriptor.async_wait(asio::posix::descriptor_base::wait_read,
+                                   [&what](const auto& ec) {
+                                       if (ec)
+                                           return;
+                                       what.on_readable();
+                                       wait_for(what);
+                                   });
     }
 
-    duties duty;
+    std::function<void()> on_timer;
     asio::io_context context{1};
     asio::executor_work_guard<asio::io_context::executor_type> stay{context.get_executor()};
     int timer_fd;
     asio::posix::stream_descriptor timer;
-    std::unique_ptr<asio::posix::stream_descriptor> watched;
+    std::list<watched> all_watched;
     std::mutex guard;
     std::thread thread;
     std::atomic<std::thread::id> runs_on{};
 };
 
-loop::loop(duties d) : parts_{std::make_unique<parts>(std::move(d))} {}
+loop::loop(std::function<void()> on_timer) : parts_{std::make_unique<parts>(std::move(on_timer))} {}
 
 loop::~loop() {
     stop();
-    if (parts_->watched)
-        parts_->watched->release(); // not ours to close
+    for (auto& one : parts_->all_watched)
+        one.descriptor.release(); // not ours to close
 }
 
 void loop::wake_at(instant when) {
@@ -89,10 +99,10 @@ void loop::wake_at(instant when) {
     parts_->start();
 }
 
-void loop::watch(int fd) {
-    HOLDFAST_ASSERT(!parts_->watched, "a loop watches one descriptor");
-    parts_->watched = std::make_unique<asio::posix::stream_descriptor>(parts_->context, fd);
-    post([p = parts_.get()] { p->wait_for_watched(); });
+void loop::watch(int fd, std::function<void()> on_readable) {
+    post([p = parts_.get(), fd, f = std::move(on_readable)] {
+        parts::wait_for(p->all_watched.emplace_back(p->context, fd, f));
+    });
 }
 
 void loop::post(std::function<void()> task) {

@@ -7,22 +7,17 @@
 
 namespace holdfast::detail {
 
-/// The client's event loop: one thread, a timer on the boot clock, a descriptor to watch, and work
+/// The client's event loop: one thread, a timer on the boot clock, descriptors to watch, and work
 /// that others hand over. Started when first needed.
 class loop {
 public:
-    struct duties {
-        std::function<void()> on_timer;    ///< the time given to wake_at() has come
-        std::function<void()> on_readable; ///< the watched descriptor has something
-    };
-
-    explicit loop(duties);
+    explicit loop(std::function<void()> on_timer); ///< the time given to wake_at() has come
     ~loop(); ///< ends the thread; what was posted and not begun is dropped
     loop(const loop&) = delete;
     loop& operator=(const loop&) = delete;
 
     void wake_at(instant);
-    void watch(int fd); ///< at most one
+    void watch(int fd, std::function<void()> on_readable); ///< until the end
     void post(std::function<void()>);
     void stop();
 

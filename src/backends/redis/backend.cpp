@@ -1,0 +1,388 @@
+#include "backends/redis/backend.hpp"
+#include "backends/redis/errors.hpp"
+#include "runtime/random.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+namespace holdfast::redis {
+namespace {
+
+/// Redis counts in milliseconds: it may end a lease one of them early, and we look one late.
+constexpr duration margin = std::chrono::milliseconds{3};
+/// How far our idea of the server's clock may be off.
+constexpr duration clock_error = std::chrono::milliseconds{100};
+constexpr std::size_t renewed_by_one_script = 100;
+
+[[nodiscard]] capabilities abilities(const options& o) {
+    capabilities can;
+    const bool plain = o.layout == layout::plain;
+    can.engine = "redis";
+    can.reach = reach::network;
+    can.shared = !plain;
+    can.permits = !plain;
+    can.fair = !plain;
+    can.lock_delay = true;
+    can.fence_per_pass = !plain;
+    can.fences = plain ? fence_grade::transient : fence_grade::hybrid;
+    can.ttl = ttl_scope::grant;
+    can.wake = wake_by::hint;
+    can.assumptions = static_cast<std::uint8_t>(assumption::clock_rates_agree) |
+                      static_cast<std::uint8_t>(assumption::engine_remembers) |
+                      static_cast<std::uint8_t>(assumption::engine_clock_never_jumps);
+    return can;
+}
+
+[[nodiscard]] std::string new_uuid() {
+    detail::kernel_random chance;
+    return uuid_from(detail::draw_nonce(chance));
+}
+
+[[nodiscard]] bool announces_sharded(const options& o) {
+    return o.announce == announcing::spublish ||
+           (o.announce == announcing::by_topology && o.topology == topology::cluster);
+}
+
+[[nodiscard]] std::unique_ptr<directory> make_directory(std::shared_ptr<const acquaintance> with) {
+    return make_fixed_directory(std::move(with));
+}
+
+} // namespace
+
+redis_backend::redis_backend(options o)
+    : how_{std::move(o)}, able_{abilities(how_)}, protocol_{how_.layout,
+                                                            how_.prefix,
+                                                            announces_sharded(how_),
+                                                            how_.fence_retention,
+                                                            new_uuid()} {
+    auto with = std::make_shared<acquaintance>();
+    with->how = how_;
+    if (how_.secure)
+        with->tls = make_tls_context(how_.tls);
+    with->hot = hot_;
+    with->background = background_;
+    with->sharded = protocol_.sharded();
+    with->in_cluster = how_.topology == topology::cluster;
+    with->wake = [this](const nonce& who) { events_->woken(who); };
+    with->link = [this](link_state s, const std::string& words) { events_->link(s, words); };
+    with->notice = [this](const std::string& words) { events_->notice(words); };
+    with->trouble = [](const endpoint&, const failure&) {};
+    directory_ = make_directory(std::move(with));
+}
+
+redis_backend::~redis_backend() { directory_->close(); }
+
+void redis_backend::start(backend_events& events) { events_ = &events; }
+
+void redis_backend::close(instant) { directory_->close(); }
+
+template <class Encode, class Done>
+void redis_backend::run(server::way w,
+                        const std::string& key,
+                        instant answer_by,
+                        Encode encode,
+                        Done done,
+                        calling how) {
+    std::string bytes;
+    bytes.reserve(512);
+    encode(bytes, how);
+    directory_->ask(w, key, bytes, answer_by, [=, this](const reply& r, const failure* f) mutable {
+        if (f == nullptr && how == calling::by_digest && r.is_error() &&
+            first_word(r.text()) == "NOSCRIPT")
+            return run(w, key, answer_by, std::move(encode), std::move(done), calling::in_full);
+        done(r, f);
+    });
+}
+
+// ------------------------------------------------------------------------------------- attempts
+
+void redis_backend::attempt(const call& c, const held& what, joining join) {
+    const auto key = protocol_.key(what->name);
+    if (!directory_->one_place_for_all() && !keeps_to_one_slot(key))
+        return events_->attempted(c.ticket,
+                                  failure{errc::bad_name,
+                                          applied::no,
+                                          "in a cluster a name has no braces, or one {tag}"});
+    const auto where = directory_->server_of(key);
+    if (where)
+        if (const auto no = where->grants_nothing(c.asked))
+            return events_->attempted(c.ticket, *no);
+    ask_for(c, what, join, again::no);
+}
+
+void redis_backend::ask_for(const call& c, const held& what, joining join, again second) {
+    const auto key = protocol_.key(what->name);
+    const auto where = directory_->server_of(key);
+    const auto not_after = where ? where->clock_at(c.answer_by) : 0;
+    run(
+        server::way::hot,
+        key,
+        c.answer_by,
+        [this, what, join, not_after](std::string& out, calling how) {
+            protocol_.attempt(out, *what, join, not_after, how);
+        },
+        [this, c, what, join, second](const reply& r, const failure* f) {
+            answered(c, what, join, r, f, second);
+        });
+}
+
+void redis_backend::answered(
+    const call& c, const held& what, joining join, const reply& r, const failure* f, again second) {
+    if (f != nullptr) {
+        if (f->applied == applied::maybe)
+            doubt(what->nonce, c.answer_by + clock_error);
+        return events_->attempted(c.ticket, *f);
+    }
+    auto verdict = protocol_.attempted(r, *what);
+    using kind = protocol::verdict::kind;
+    switch (verdict.is) {
+    case kind::granted:
+        return granted(c, what, verdict);
+    case kind::contended:
+        return refused(c, what, join, verdict);
+    case kind::failed:
+        if (verdict.why.applied == applied::maybe)
+            doubt(what->nonce, c.answer_by + clock_error);
+        return events_->attempted(c.ticket, std::move(verdict.why));
+    case kind::too_late:
+        // Or its clock has jumped: now we know it again.
+        if (const auto where = directory_->server_of(protocol_.key(what->name)))
+            where->clock_is(verdict.server_us, c.asked);
+        if (second == again::no && boot_clock::now() < c.answer_by)
+            return ask_for(c, what, join, again::yes);
+        return events_->attempted(
+            c.ticket, failure{errc::backend_unavailable, applied::no, "the request came too late"});
+    }
+}
+
+void redis_backend::granted(const call& c, const held& what, const protocol::verdict& yes) {
+    // The first request of all travels before we know whom we are talking to.
+    if (const auto where = directory_->server_of(protocol_.key(what->name)))
+        if (const auto no = where->grants_nothing(c.asked))
+            return give_back_and_fail(c, what, *no);
+    stop_listening(*what);
+    grant given;
+    given.nonce = what->nonce;
+    given.fence = yes.fence;
+    given.reserved = yes.reserved;
+    {
+        const std::lock_guard lock{guard_};
+        given.terms = {bond_id{++last_bond_}, c.asked, what->ttl, margin};
+        bonds_.emplace(given.terms.bond, what);
+    }
+    events_->attempted(c.ticket, given);
+}
+
+void redis_backend::give_back_and_fail(const call& c, const held& what, const failure& why) {
+    run(
+        server::way::hot,
+        protocol_.key(what->name),
+        c.answer_by,
+        [this, what](std::string& out, calling how) { protocol_.give_back(out, *what, how); },
+        [this, c, why](const reply& r, const failure* f) {
+            auto answer = why;
+            answer.applied = f == nullptr && !r.is_error() ? applied::no : applied::maybe;
+            events_->attempted(c.ticket, std::move(answer));
+        });
+}
+
+// Who wants to wait listens from now on. What was announced before the server heard of that may
+// have been missed: then the claim is asked once more.
+void redis_backend::refused(const call& c, const held& what, joining join, protocol::verdict& no) {
+    if (!protocol_.shares_with_java() && join == joining::queue) // others here announce nothing
+        no.no.retry_after = std::min<duration>(no.no.retry_after, std::chrono::milliseconds{100});
+    if (join == joining::queue) {
+        const auto channel = protocol_.channel(*what);
+        {
+            const std::lock_guard lock{guard_};
+            listening_[what->nonce] = channel;
+        }
+        if (const auto where = directory_->server_of(protocol_.key(what->name)))
+            where->ears().listen(channel, what->nonce, c.asked);
+    }
+    events_->attempted(c.ticket, std::move(no.no));
+}
+
+void redis_backend::stop_listening(const claim& what) {
+    std::string channel;
+    {
+        const std::lock_guard lock{guard_};
+        const auto found = listening_.find(what.nonce);
+        if (found == listening_.end())
+            return;
+        channel = std::move(found->second);
+        listening_.erase(found);
+    }
+    const auto keep =
+        protocol_.of(what) == structure::fair ? listener::keeping::none : listener::keeping::warm;
+    for (const auto& where : directory_->primaries())
+        where->ears().stop(channel, what.nonce, keep);
+}
+
+void redis_backend::doubt(const nonce& whose, instant until) {
+    const std::lock_guard lock{guard_};
+    auto& known = doubts_[whose];
+    known = std::max(known, until);
+}
+
+bool redis_backend::in_doubt(const nonce& whose, instant now) {
+    const std::lock_guard lock{guard_};
+    const auto found = doubts_.find(whose);
+    if (found == doubts_.end())
+        return false;
+    if (now < found->second)
+        return true;
+    doubts_.erase(found);
+    return false;
+}
+
+// -------------------------------------------------------------------------------------- partings
+
+void redis_backend::withdraw(const call& c, const held& what) {
+    stop_listening(*what);
+    run(
+        server::way::hot,
+        protocol_.key(what->name),
+        c.answer_by,
+        [this, what](std::string& out, calling how) { protocol_.give_back(out, *what, how); },
+        [this, c, what](const reply& r, const failure* f) {
+            const bool done = f == nullptr && protocol::given_back(r) >= 0 &&
+                              !in_doubt(what->nonce, boot_clock::now());
+            events_->withdrawn(c.ticket, done ? applied::no : applied::maybe);
+        });
+}
+
+void redis_backend::release(const call& c, const held& what, const grant& given) {
+    forget(given.terms.bond);
+    run(
+        server::way::hot,
+        protocol_.key(what->name),
+        c.answer_by,
+        [this, what](std::string& out, calling how) { protocol_.give_back(out, *what, how); },
+        [this, c](const reply& r, const failure* f) {
+            const int gave = f == nullptr ? protocol::given_back(r) : -1;
+            events_->released(c.ticket,
+                              gave == 1   ? release_result::released
+                              : gave == 0 ? release_result::lost
+                                          : release_result::unknown);
+        });
+}
+
+void redis_backend::forget(bond_id bond) {
+    const std::lock_guard lock{guard_};
+    if (const auto found = bonds_.find(bond); found != bonds_.end()) {
+        doubts_.erase(found->second->nonce);
+        bonds_.erase(found);
+    }
+}
+
+void redis_backend::force_release(const call& c, const std::string& name) {
+    run(
+        server::way::hot,
+        protocol_.key(name),
+        c.answer_by,
+        [this, name](std::string& out, calling how) { protocol_.take_by_force(out, name, how); },
+        [this, c](const reply& r, const failure* f) {
+            if (f != nullptr)
+                return events_->forced(c.ticket, f->code);
+            if (r.is_error())
+                return events_->forced(c.ticket, failure_of(r.text()).code);
+            const auto count = r.number();
+            if (!count || *count < 0)
+                return events_->forced(c.ticket, not_understood().code);
+            events_->forced(c.ticket, static_cast<std::size_t>(*count));
+        });
+}
+
+// -------------------------------------------------------------------------------------- renewals
+
+/// One renewal of many bonds: answered when the last of its parts is.
+struct redis_backend::flight {
+    call asked;
+    backend_events* to = nullptr;
+    std::mutex guard;
+    std::vector<renewal_answer> answers;
+    std::size_t parts = 0;
+
+    void landed(std::vector<renewal_answer> some) {
+        {
+            const std::lock_guard lock{guard};
+            answers.insert(answers.end(), some.begin(), some.end());
+            if (--parts > 0)
+                return;
+        }
+        to->renewed(asked.ticket, answers);
+    }
+};
+
+void redis_backend::renew(const call& c, std::span<const bond_id> bonds) {
+    auto all = std::make_shared<flight>();
+    all->asked = c;
+    all->to = events_;
+    all->answers.reserve(bonds.size());
+    using group = std::vector<std::pair<bond_id, held>>;
+    std::vector<group> groups;
+    std::map<std::int64_t, std::size_t> open_group; // of those that one script may prolong, by ttl
+    {
+        const std::lock_guard lock{guard_};
+        for (const auto bond : bonds) {
+            const auto found = bonds_.find(bond);
+            if (found == bonds_.end()) {
+                all->answers.push_back({bond, renewed::unknown, {}}); // being released
+                continue;
+            }
+            const auto& what = found->second;
+            const auto which = protocol_.of(*what);
+            const bool together = directory_->one_place_for_all() &&
+                                  (which == structure::holder || which == structure::fair);
+            const auto ttl = milliseconds_of(what->ttl + what->lock_delay);
+            const auto fits = open_group.find(ttl);
+            if (together && fits != open_group.end() &&
+                groups[fits->second].size() < renewed_by_one_script) {
+                groups[fits->second].emplace_back(bond, what);
+                continue;
+            }
+            if (together)
+                open_group[ttl] = groups.size();
+            groups.push_back({{bond, what}});
+        }
+        all->parts = groups.size() + 1;
+    }
+    for (auto& one : groups)
+        renew_some(all, std::move(one));
+    all->landed({});
+}
+
+void redis_backend::renew_some(const std::shared_ptr<flight>& all,
+                               std::vector<std::pair<bond_id, held>> some) {
+    const auto key = protocol_.key(some.front().second->name);
+    const auto shared =
+        std::make_shared<const std::vector<std::pair<bond_id, held>>>(std::move(some));
+    run(
+        server::way::renewal,
+        key,
+        all->asked.answer_by,
+        [this, shared](std::string& out, calling how) {
+            std::vector<const claim*> claims;
+            for (const auto& [_, what] : *shared)
+                claims.push_back(what.get());
+            protocol_.prolong(out, claims, how);
+        },
+        [all, shared](const reply& r, const failure* f) {
+            std::vector<renewal_answer> answers;
+            const bool sound = f == nullptr && r.size() == shared->size();
+            for (std::size_t i = 0; i < shared->size(); ++i) {
+                const auto& [bond, what] = (*shared)[i];
+                const auto said = sound ? r[i].number() : std::nullopt;
+                if (said == 1)
+                    answers.push_back(
+                        {bond, renewed::yes, {bond, all->asked.asked, what->ttl, margin}});
+                else
+                    answers.push_back({bond, said == 0 ? renewed::lost : renewed::unknown, {}});
+            }
+            all->landed(std::move(answers));
+        });
+}
+
+} // namespace holdfast::redis

@@ -1,0 +1,95 @@
+#pragma once
+
+// Locks on Redis, in the layout of Redisson.
+//
+//   attempt ─▶ one script ─▶ {1, fence} granted: a bond of its own, ttl from when we asked
+//                       └──▶ {0, ms}    contended: listen, and ask once more when we can hear
+//   release, withdraw ─▶ one script that compares the holder; it announces what it freed
+//   renew ─▶ many in one flight, on a line of their own
+//
+// Invariant: a request that was taken back cannot take effect later. Its script refuses to act
+// after the time by which it had to be answered, and a withdrawal is certain only after that.
+
+#include "backends/redis/directory.hpp"
+#include "backends/redis/protocol.hpp"
+
+#include <holdfast/backend.hpp>
+#include <holdfast/redis.hpp>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+namespace holdfast::redis {
+
+class redis_backend final : public backend {
+public:
+    explicit redis_backend(options);
+    ~redis_backend() override;
+
+    const capabilities& able() const noexcept override { return able_; }
+    void start(backend_events&) override;
+    void attempt(const call&, const std::shared_ptr<const claim>&, joining) override;
+    void withdraw(const call&, const std::shared_ptr<const claim>&) override;
+    void release(const call&, const std::shared_ptr<const claim>&, const grant&) override;
+    void renew(const call&, std::span<const bond_id>) override;
+    void forget(bond_id) override;
+    void inspect(const call&, const std::string& pattern) override;
+    void examine(const call&) override;
+    void force_release(const call&, const std::string& name) override;
+    void close(instant by) override;
+
+    int descriptor() const noexcept override { return hot_->descriptor(); }
+    void on_readable() override { hot_->dispatch(); }
+    int background_descriptor() const noexcept override { return background_->descriptor(); }
+    void on_background() override { background_->dispatch(); }
+
+private:
+    using held = std::shared_ptr<const claim>;
+    enum class again : std::uint8_t { no, yes };
+
+    /// Calls a script wherever the name lives; in full if the server does not know it yet.
+    template <class Encode, class Done>
+    void run(server::way,
+             const std::string& key,
+             instant answer_by,
+             Encode,
+             Done,
+             calling = calling::by_digest);
+
+    void ask_for(const call&, const held&, joining, again);
+    void answered(const call&, const held&, joining, const reply&, const failure*, again);
+    void granted(const call&, const held&, const protocol::verdict&);
+    void refused(const call&, const held&, joining, protocol::verdict&);
+    void give_back_and_fail(const call&, const held&, const failure&);
+    void stop_listening(const claim&);
+    void doubt(const nonce&, instant until);
+    [[nodiscard]] bool in_doubt(const nonce&, instant now);
+
+    struct flight;
+    void renew_some(const std::shared_ptr<flight>&, std::vector<std::pair<bond_id, held>>);
+
+    const options how_;
+    const capabilities able_;
+    const std::shared_ptr<reactor> hot_ = std::make_shared<reactor>();
+    const std::shared_ptr<reactor> background_ = std::make_shared<reactor>();
+    const protocol protocol_;
+    backend_events* events_ = nullptr;
+    std::unique_ptr<directory> directory_;
+
+    struct nonce_hash {
+        std::size_t operator()(const nonce& n) const noexcept {
+            return n.bytes[0] | std::size_t{n.bytes[1]} << 8 | std::size_t{n.bytes[2]} << 16 |
+                   std::size_t{n.bytes[3]} << 24;
+        }
+    };
+    std::mutex guard_;
+    std::uint64_t last_bond_ = 0;
+    std::unordered_map<bond_id, held> bonds_;
+    std::unordered_map<nonce, instant, nonce_hash> doubts_; // until when an attempt may take effect
+    std::unordered_map<nonce, std::string, nonce_hash> listening_;
+};
+
+} // namespace holdfast::redis

@@ -1,0 +1,484 @@
+#include "backends/redis/line.hpp"
+#include "runtime/assert.hpp"
+#include "runtime/quiet_thread.hpp"
+
+#include <algorithm>
+#include <array>
+#include <sys/socket.h>
+#include <utility>
+#include <vector>
+
+namespace holdfast::redis {
+namespace {
+
+constexpr duration first_back_off = std::chrono::milliseconds{10};
+constexpr duration longest_back_off = std::chrono::seconds{1};
+constexpr duration listeners_pulse = std::chrono::seconds{15};
+constexpr int reads_at_a_time = 16; // then the others have their turn
+
+} // namespace
+
+std::shared_ptr<line> line::make(std::shared_ptr<reactor> r, line_settings s) {
+    auto made = std::make_shared<line>(std::move(r), std::move(s), by_make{});
+    made->id_ = made->reactor_->attend(made);
+    return made;
+}
+
+line::line(std::shared_ptr<reactor> r, line_settings s, by_make)
+    : reactor_{std::move(r)}, settings_{std::move(s)} {}
+
+line::~line() {
+    reactor_->leave(id_);
+    if (connection_)
+        reactor_->unwatch(connection_->descriptor());
+}
+
+endpoint line::where() const {
+    const std::lock_guard lock{guard_};
+    return settings_.where;
+}
+
+failure line::failed(std::string sentence, errc code) const {
+    return {code, applied::no, settings_.where.text() + ": " + std::move(sentence)};
+}
+
+// --------------------------------------------------------------------------------------- asking
+
+void line::ask(std::string_view bytes, instant answer_by, on_answer done) {
+    guard lock{guard_};
+    const auto now = boot_clock::now();
+    if (state_ == state::resting && now >= retry_at_)
+        start_connecting(lock);
+    switch (state_) {
+    case state::open:
+        put(bytes, {std::move(done), answer_by, 0});
+        if (unanswered_.size() == 1)
+            oldest_sent_ = now;
+        break;
+    case state::resolving:
+    case state::connecting:
+    case state::greeting:
+        parked_.push_back({std::string{bytes}, {std::move(done), answer_by, 0}});
+        break;
+    case state::resting:
+    case state::closed: {
+        const auto why = state_ == state::closed ? failed("it was closed") : last_problem_;
+        lock.unlock();
+        return done({}, &why);
+    }
+    }
+    const auto due = std::min(answer_by, now + settings_.silence);
+    flush(lock);
+    lock.unlock();
+    reactor_->wake_at(due);
+}
+
+void line::say(std::string_view bytes) {
+    guard lock{guard_};
+    if (state_ != state::open)
+        return;
+    put(bytes, {});
+    flush(lock);
+}
+
+void line::open_now() {
+    guard lock{guard_};
+    if (state_ == state::resting && boot_clock::now() >= retry_at_)
+        start_connecting(lock);
+}
+
+// Its bytes are the next of the stream.
+void line::put(std::string_view bytes, request what) {
+    out_.append(bytes);
+    promised_ += bytes.size();
+    if (settings_.heard)
+        return;
+    what.ends_at = promised_;
+    unanswered_.push_back(std::move(what));
+}
+
+// ----------------------------------------------------------------------------------- connecting
+
+void line::start_connecting(guard& lock) {
+    ++generation_;
+    give_up_connecting_ = boot_clock::now() + settings_.connect_timeout;
+    reactor_->wake_at(give_up_connecting_);
+    std::string problem;
+    if (is_numeric(settings_.where)) {
+        addresses_ = addresses_of(settings_.where, problem);
+        return connect_to_next(lock, std::move(problem));
+    }
+    // The system's resolver can only block, for as long as it likes: not on a caller's thread.
+    state_ = state::resolving;
+    detail::quiet_thread([self = weak_from_this(), where = settings_.where, of = generation_] {
+        std::string trouble;
+        auto found = addresses_of(where, trouble);
+        if (const auto alive = self.lock())
+            alive->resolved(of, std::move(found), std::move(trouble));
+    }).detach();
+}
+
+void line::resolved(std::uint64_t of, std::vector<socket_address> found, std::string problem) {
+    guard lock{guard_};
+    if (of != generation_ || state_ != state::resolving)
+        return;
+    addresses_ = std::move(found);
+    connect_to_next(lock, std::move(problem));
+}
+
+void line::connect_to_next(guard& lock, std::string problem) {
+    if (connection_)
+        reactor_->unwatch(connection_->descriptor());
+    connection_.reset();
+    while (!addresses_.empty()) {
+        const auto to = addresses_.front();
+        addresses_.erase(addresses_.begin());
+        problem.clear();
+        auto next = std::make_shared<transport>(to, settings_.tls, settings_.where.host, problem);
+        if (next->descriptor() < 0)
+            continue;
+        connection_ = std::move(next);
+        state_ = state::connecting;
+        waits_to_write_ = true;
+        reactor_->watch(id_, connection_->descriptor(), true);
+        return;
+    }
+    break_off(lock, failed(problem.empty() ? "it cannot be reached" : std::move(problem)));
+}
+
+void line::advance(guard& lock) {
+    bool wants_to_write = true;
+    std::string problem;
+    switch (connection_->advance(wants_to_write, problem)) {
+    case io::done:
+        return begin_greeting(lock);
+    case io::would_block:
+        if (wants_to_write != waits_to_write_) {
+            waits_to_write_ = wants_to_write;
+            reactor_->change(id_, connection_->descriptor(), wants_to_write);
+        }
+        return;
+    case io::closed:
+        return connect_to_next(lock, std::move(problem));
+    }
+}
+
+void line::begin_greeting(guard& lock) {
+    state_ = state::greeting;
+    waits_to_write_ = false;
+    reactor_->change(id_, connection_->descriptor(), false);
+    last_heard_ = boot_clock::now();
+    out_.clear();
+    written_ = promised_ = 0;
+    greeting_ = 0;
+    greetings_left_ = settings_.greet(out_);
+    promised_ = out_.size();
+    if (greetings_left_ == 0)
+        return become_open(lock);
+    flush(lock);
+}
+
+void line::become_open(guard& lock) {
+    state_ = state::open;
+    give_up_connecting_ = never;
+    back_off_ = duration::zero();
+    oldest_sent_ = pinged_ = boot_clock::now();
+    auto waiting = std::exchange(parked_, {});
+    for (auto& one : waiting)
+        put(one.bytes, std::move(one.what));
+    flush(lock);
+    if (settings_.heard)
+        reactor_->wake_at(boot_clock::now() + listeners_pulse);
+    if (settings_.opened) {
+        lock.unlock();
+        settings_.opened();
+        lock.lock();
+    }
+}
+
+// -------------------------------------------------------------------------------------- writing
+
+void line::flush(guard& lock) {
+    if (writing_ || corked_ > 0 || (state_ != state::open && state_ != state::greeting))
+        return;
+    writing_ = true;
+    auto of = generation_;
+    auto to = connection_;
+    while (to && (sending_done_ < sending_.size() || !out_.empty())) {
+        if (sending_done_ == sending_.size()) {
+            sending_.clear();
+            sending_done_ = 0;
+            sending_.swap(out_);
+        }
+        std::size_t sent = 0;
+        lock.unlock();
+        const auto how = to->write(std::string_view{sending_}.substr(sending_done_), sent);
+        lock.lock();
+        if (of != generation_) { // meanwhile it broke; what was being sent is void
+            sending_.clear();
+            sending_done_ = 0;
+            of = generation_;
+            to = state_ == state::open || state_ == state::greeting ? connection_ : nullptr;
+            continue;
+        }
+        if (how == io::done) {
+            sending_done_ += sent;
+            written_ += sent;
+            continue;
+        }
+        if (how == io::would_block) {
+            waits_to_write_ = true;
+            reactor_->change(id_, to->descriptor(), true);
+            break;
+        }
+        writing_ = false;
+        return break_off(lock, failed("the connection was cut"));
+    }
+    writing_ = false;
+}
+
+// -------------------------------------------------------------------------------------- reading
+
+void line::on_ready(bool readable, bool writable) {
+    guard lock{guard_};
+    if (!connection_)
+        return;
+    if (state_ == state::connecting)
+        return advance(lock);
+    if (writable && waits_to_write_) {
+        waits_to_write_ = false;
+        reactor_->change(id_, connection_->descriptor(), false);
+        flush(lock);
+    }
+    if (readable && connection_)
+        read(lock);
+}
+
+void line::read(guard& lock) {
+    if (reading_)
+        return;
+    reading_ = true;
+    ++corked_;
+    const auto from = connection_;
+    const auto of = generation_;
+    if (std::exchange(replies_of_, of) != of)
+        replies_.forget();
+    lock.unlock();
+
+    std::array<char, 16 * 1024> bytes;
+    const char* problem = nullptr;
+    for (int i = 0; i < reads_at_a_time && problem == nullptr; ++i) {
+        std::size_t got = 0;
+        const auto how = from->read(bytes, got);
+        if (how == io::would_block)
+            break;
+        if (how == io::closed) {
+            problem = "the connection was cut";
+            break;
+        }
+        if (!replies_.feed({bytes.data(), got})) {
+            problem = "it does not speak the language of Redis";
+            break;
+        }
+        reply one;
+        auto found = replies_.next(one);
+        for (; found == reply_reader::found::reply; found = replies_.next(one))
+            if (!take(one, of))
+                break;
+        if (found == reply_reader::found::nonsense)
+            problem = "it does not speak the language of Redis";
+        if (got < bytes.size() && !settings_.tls)
+            break;
+    }
+
+    lock.lock();
+    reading_ = false;
+    --corked_;
+    if (problem != nullptr && of == generation_)
+        return break_off(lock, failed(problem));
+    flush(lock);
+}
+
+// Hands one reply to whom it belongs. False if it belongs to nobody.
+bool line::take(const reply& one, std::uint64_t of) {
+    guard lock{guard_};
+    if (of != generation_)
+        return false;
+    last_heard_ = boot_clock::now();
+    if (greetings_left_ > 0) {
+        const auto i = greeting_++;
+        --greetings_left_;
+        lock.unlock();
+        const auto wrong = settings_.greeted(i, one);
+        lock.lock();
+        if (of != generation_)
+            return false;
+        if (wrong) {
+            break_off(lock, *wrong);
+            return false;
+        }
+        if (greetings_left_ == 0)
+            become_open(lock);
+        return true;
+    }
+    if (settings_.heard) {
+        lock.unlock();
+        settings_.heard(one);
+        return true;
+    }
+    if (unanswered_.empty()) {
+        break_off(lock, failed("it answered what nobody had asked"));
+        return false;
+    }
+    const auto done = std::move(unanswered_.front().done);
+    unanswered_.pop_front();
+    oldest_sent_ = last_heard_;
+    lock.unlock();
+    if (done)
+        done(one, nullptr);
+    return true;
+}
+
+// --------------------------------------------------------------------------------------- ending
+
+void line::break_off(guard& lock, failure why) {
+    ++generation_;
+    if (connection_) {
+        reactor_->unwatch(connection_->descriptor());
+        ::shutdown(connection_->descriptor(), SHUT_RDWR);
+    }
+    connection_.reset();
+    auto unanswered = std::exchange(unanswered_, {});
+    auto waiting = std::exchange(parked_, {});
+    const auto written = written_;
+    out_.clear();
+    if (!writing_) {
+        sending_.clear();
+        sending_done_ = 0;
+    }
+    written_ = promised_ = 0;
+    greetings_left_ = 0;
+    waits_to_write_ = false;
+    give_up_connecting_ = never;
+    if (state_ != state::closed)
+        state_ = state::resting;
+    const auto pause = back_off_ / 2 +
+                       duration{static_cast<duration::rep>(
+                           chance_.next() % static_cast<std::uint64_t>(back_off_.count() / 2 + 1))};
+    retry_at_ = boot_clock::now() + pause;
+    back_off_ = std::clamp(back_off_ * 2, first_back_off, longest_back_off);
+    why.applied = applied::no;
+    last_problem_ = why;
+    if (settings_.stays_open)
+        reactor_->wake_at(retry_at_);
+    lock.unlock();
+
+    for (const auto& one : waiting)
+        if (one.what.done)
+            one.what.done({}, &why);
+    for (const auto& one : unanswered) {
+        auto its = why;
+        its.applied = one.ends_at <= written ? applied::maybe : applied::no;
+        if (one.done)
+            one.done({}, &its);
+    }
+    if (settings_.broken)
+        settings_.broken(why);
+    lock.lock();
+}
+
+void line::cut(const failure& why) {
+    guard lock{guard_};
+    if (state_ != state::resting && state_ != state::closed)
+        break_off(lock, why);
+}
+
+void line::move_to(const endpoint& to) {
+    guard lock{guard_};
+    if (settings_.where == to)
+        return;
+    if (state_ != state::resting && state_ != state::closed)
+        break_off(lock, failed("the primary is another server now"));
+    settings_.where = to;
+    retry_at_ = {};
+    back_off_ = {};
+}
+
+void line::close() {
+    guard lock{guard_};
+    if (connection_) {
+        reactor_->unwatch(connection_->descriptor());
+        ::shutdown(connection_->descriptor(), SHUT_RDWR);
+    }
+    ++generation_;
+    connection_.reset();
+    state_ = state::closed;
+    parked_.clear();
+    unanswered_.clear();
+    out_.clear();
+}
+
+// ----------------------------------------------------------------------------------------- time
+
+instant line::next_due(instant now) const {
+    if (state_ == state::closed)
+        return never;
+    if (state_ == state::resting)
+        return settings_.stays_open ? std::max(retry_at_, now) : never;
+    auto due = give_up_connecting_;
+    for (const auto& one : parked_)
+        due = std::min(due, one.what.answer_by);
+    for (const auto& one : unanswered_)
+        if (one.done)
+            due = std::min(due, one.answer_by);
+    if (!unanswered_.empty())
+        due = std::min(due, oldest_sent_ + settings_.silence);
+    if (settings_.heard && state_ == state::open)
+        due = std::min(due, pinged_ + listeners_pulse);
+    return due;
+}
+
+instant line::on_time(instant now) {
+    guard lock{guard_};
+    if (state_ == state::resting && settings_.stays_open && now >= retry_at_)
+        start_connecting(lock);
+    if (state_ != state::resting && now >= give_up_connecting_)
+        break_off(lock, failed("no answer"));
+    if (!unanswered_.empty() && now >= oldest_sent_ + settings_.silence)
+        break_off(lock, failed("it has fallen silent"));
+    if (settings_.heard && state_ == state::open && now >= pinged_ + listeners_pulse) {
+        if (last_heard_ < pinged_) {
+            break_off(lock, failed("it has fallen silent"));
+        } else {
+            pinged_ = now;
+            std::string ping;
+            append_command(ping, {"PING"});
+            put(ping, {});
+            flush(lock);
+        }
+    }
+    // Whose time is over is told so. The replies that are still due will belong to nobody.
+    std::vector<std::pair<on_answer, applied>> late;
+    for (auto it = parked_.begin(); it != parked_.end();) {
+        if (it->what.answer_by > now) {
+            ++it;
+            continue;
+        }
+        late.emplace_back(std::move(it->what.done), applied::no);
+        it = parked_.erase(it);
+    }
+    for (auto& one : unanswered_)
+        if (one.done && one.answer_by <= now)
+            late.emplace_back(std::exchange(one.done, nullptr), applied::maybe);
+    auto why = failed("no answer in time");
+    lock.unlock();
+    for (const auto& [done, certainty] : late) {
+        why.applied = certainty;
+        if (done)
+            done({}, &why);
+    }
+    lock.lock();
+    return next_due(now);
+}
+
+} // namespace holdfast::redis

@@ -1,0 +1,127 @@
+#include "backends/redis/listener.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::redis {
+namespace {
+
+constexpr duration kept_warm = std::chrono::seconds{10};
+constexpr std::size_t most_kept_warm = 1000;
+
+} // namespace
+
+listener::listener(std::shared_ptr<reactor> r,
+                   line_settings s,
+                   bool sharded,
+                   std::function<void(const nonce&)> wake)
+    : sharded_{sharded}, wake_{std::move(wake)} {
+    s.stays_open = true;
+    s.opened = [this] { opened(); };
+    s.broken = [this](const failure&) { broken(); };
+    s.heard = [this](const reply& what) { heard(what); };
+    line_ = line::make(std::move(r), std::move(s));
+}
+
+void listener::append(std::string& out, const char* verb, const std::string& name) const {
+    append_command(out, {std::string{sharded_ ? "S" : ""} + verb, name});
+}
+
+listener::hears listener::listen(const std::string& name, const nonce& who, instant asked) {
+    std::string out;
+    auto answer = hears::not_yet;
+    {
+        const std::lock_guard lock{guard_};
+        const auto [found, fresh] = channels_.try_emplace(name);
+        auto& one = found->second;
+        one.idle_since = never;
+        if (std::find(one.who.begin(), one.who.end(), who) == one.who.end())
+            one.who.push_back(who);
+        if (fresh)
+            append(out, "SUBSCRIBE", name);
+        else if (one.heard_since <= asked)
+            answer = hears::all_since_asked;
+        else if (one.heard_since != never)
+            answer = hears::not_yet;
+        drop_idle(asked, out);
+    }
+    line_->open_now();
+    if (!out.empty())
+        line_->say(out); // not open yet: opened() will say it
+    return answer;
+}
+
+void listener::stop(const std::string& name, const nonce& who, keeping how) {
+    std::string out;
+    {
+        const std::lock_guard lock{guard_};
+        const auto found = channels_.find(name);
+        if (found == channels_.end())
+            return;
+        std::erase(found->second.who, who);
+        if (!found->second.who.empty() || found->second.idle_since != never)
+            return;
+        const auto now = boot_clock::now();
+        if (how == keeping::none) {
+            channels_.erase(found);
+            append(out, "UNSUBSCRIBE", name);
+        } else {
+            found->second.idle_since = now;
+            idle_.push_back(name);
+        }
+        drop_idle(now, out);
+    }
+    if (!out.empty())
+        line_->say(out);
+}
+
+void listener::drop_idle(instant now, std::string& out) {
+    while (!idle_.empty()) {
+        const auto found = channels_.find(idle_.front());
+        if (found != channels_.end() && found->second.idle_since != never) {
+            if (found->second.idle_since + kept_warm > now && idle_.size() <= most_kept_warm)
+                return;
+            append(out, "UNSUBSCRIBE", found->first);
+            channels_.erase(found);
+        }
+        idle_.pop_front();
+    }
+}
+
+void listener::opened() {
+    std::string out;
+    {
+        const std::lock_guard lock{guard_};
+        for (const auto& [name, _] : channels_)
+            append(out, "SUBSCRIBE", name);
+    }
+    if (!out.empty())
+        line_->say(out);
+}
+
+void listener::broken() {
+    const std::lock_guard lock{guard_};
+    for (auto& [_, one] : channels_)
+        one.heard_since = never;
+}
+
+void listener::heard(const reply& what) {
+    const auto verb = what[0].text();
+    const bool confirmed = verb == "subscribe" || verb == "ssubscribe";
+    if (!confirmed && verb != "message" && verb != "smessage")
+        return;
+    std::vector<nonce> who;
+    {
+        const std::lock_guard lock{guard_};
+        const auto found = channels_.find(what[1].text());
+        if (found == channels_.end())
+            return;
+        if (confirmed)
+            found->second.heard_since = boot_clock::now();
+        who = found->second.who;
+    }
+    for (const auto& one : who)
+        wake_(one);
+}
+
+} // namespace holdfast::redis

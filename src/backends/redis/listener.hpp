@@ -1,0 +1,63 @@
+#pragma once
+
+// One connection to one server that hears when something was released. Channels are shared by all
+// who wait for the same name, and stay subscribed for a while: whoever contends once contends
+// again.
+//
+// A message is a hint. What was published before the server confirmed the subscription is not
+// heard, so whoever asked before that asks once more.
+
+#include "backends/redis/line.hpp"
+
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace holdfast::redis {
+
+class listener {
+public:
+    listener(std::shared_ptr<reactor>,
+             line_settings,
+             bool sharded,
+             std::function<void(const nonce&)> wake);
+
+    enum class hears : std::uint8_t { all_since_asked, not_yet };
+    /// Tells `who` of every message from now on. `not_yet`: woken once it can be relied on.
+    hears listen(const std::string& channel, const nonce& who, instant asked);
+
+    /// A channel of one's own is given up at once, a shared one when it has been idle for a while.
+    enum class keeping : std::uint8_t { warm, none };
+    void stop(const std::string& channel, const nonce& who, keeping);
+
+    void move_to(const endpoint& to) { line_->move_to(to); }
+    void close() { line_->close(); }
+
+private:
+    struct channel {
+        std::vector<nonce> who;
+        instant heard_since = never; // never: the server has not confirmed it
+        instant idle_since = never;
+    };
+
+    void opened();
+    void broken();
+    void heard(const reply&);
+    void subscribe(const std::string& name);
+    void drop_idle(instant now, std::string& out);
+    void append(std::string& out, const char* verb, const std::string& name) const;
+
+    const bool sharded_;
+    const std::function<void(const nonce&)> wake_;
+    mutable std::mutex guard_;
+    std::map<std::string, channel, std::less<>> channels_;
+    std::deque<std::string> idle_; // the longest first; some are in use again
+    std::shared_ptr<line> line_;
+};
+
+} // namespace holdfast::redis

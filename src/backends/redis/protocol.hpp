@@ -1,0 +1,82 @@
+#pragma once
+
+// What to say to Redis for each verb of the seam, and what its answers mean. Pure: claims into
+// bytes, replies into answers.
+
+#include "backends/redis/names.hpp"
+#include "backends/redis/reply.hpp"
+#include "backends/redis/scripts.hpp"
+
+#include <holdfast/backend.hpp>
+#include <holdfast/redis.hpp>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace holdfast::redis {
+
+/// By its digest, or, if the server does not know that, in full.
+enum class calling : std::uint8_t { by_digest, in_full };
+
+/// Which of the structures on the server a claim is about.
+enum class structure : std::uint8_t { holder, fair, reader, writer, permit, string };
+
+class protocol {
+public:
+    protocol(layout, std::string prefix, bool sharded, duration fence_retention, std::string uuid);
+
+    [[nodiscard]] structure of(const claim&) const noexcept;
+
+    /// The key that decides where a name lives: the name itself, with the prefix before it.
+    [[nodiscard]] std::string key(std::string_view name) const {
+        return prefix_ + std::string{name};
+    }
+
+    /// Where a release of what this claim waits for is announced.
+    [[nodiscard]] std::string channel(const claim&) const;
+
+    void attempt(std::string& out, const claim&, joining, std::int64_t not_after_us, calling) const;
+    void give_back(std::string& out, const claim&, calling) const;
+    void take_by_force(std::string& out, std::string_view name, calling) const;
+
+    /// Several of one structure and ttl; more than one only of structure::holder.
+    void prolong(std::string& out, std::span<const claim* const>, calling) const;
+
+    struct verdict {
+        enum class kind : std::uint8_t { granted, contended, too_late, failed };
+        kind is = kind::failed;
+        holdfast::fence fence;
+        std::uint32_t reserved = 0;
+        std::int64_t server_us = 0; ///< of one that came too late
+        contended no;
+        failure why;
+    };
+    [[nodiscard]] verdict attempted(const reply&, const claim&) const;
+
+    /// 1 was ours, 0 was not; less: the answer makes no sense.
+    [[nodiscard]] static int given_back(const reply&);
+
+    [[nodiscard]] const holder_names& holders() const noexcept { return holders_; }
+    [[nodiscard]] const std::string& prefix() const noexcept { return prefix_; }
+    [[nodiscard]] bool sharded() const noexcept { return sharded_; }
+    [[nodiscard]] bool shares_with_java() const noexcept { return layout_ == layout::redisson; }
+
+private:
+    [[nodiscard]] std::string holder(const claim&) const;
+    [[nodiscard]] std::string_view publish() const noexcept {
+        return sharded_ ? "spublish" : "publish";
+    }
+
+    layout layout_;
+    std::string prefix_;
+    bool sharded_;
+    std::int64_t retention_ms_;
+    holder_names holders_;
+};
+
+/// Whole milliseconds, never fewer than asked for.
+[[nodiscard]] std::int64_t milliseconds_of(duration) noexcept;
+
+} // namespace holdfast::redis

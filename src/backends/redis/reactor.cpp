@@ -1,0 +1,108 @@
+#include "backends/redis/reactor.hpp"
+#include "runtime/assert.hpp"
+
+#include <algorithm>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+namespace holdfast::redis {
+namespace {
+
+constexpr reactor::id the_timer = 0;
+
+void control(int epoll, int how, int fd, reactor::id whose, bool writing) {
+    epoll_event what{};
+    what.events = EPOLLIN | (writing ? EPOLLOUT : 0U);
+    what.data.u64 = whose;
+    ::epoll_ctl(epoll, how, fd, &what);
+}
+
+} // namespace
+
+reactor::reactor()
+    : epoll_{::epoll_create1(EPOLL_CLOEXEC)}, timer_{::timerfd_create(CLOCK_BOOTTIME,
+                                                                      TFD_CLOEXEC | TFD_NONBLOCK)} {
+    HOLDFAST_ASSERT(epoll_ >= 0 && timer_ >= 0, "the kernel gave no descriptors");
+    control(epoll_, EPOLL_CTL_ADD, timer_, the_timer, false);
+}
+
+reactor::~reactor() {
+    ::close(timer_);
+    ::close(epoll_);
+}
+
+reactor::id reactor::attend(std::weak_ptr<attended> who) {
+    const std::lock_guard lock{guard_};
+    all_.emplace(++last_id_, std::move(who));
+    return last_id_;
+}
+
+void reactor::leave(id whose) {
+    const std::lock_guard lock{guard_};
+    all_.erase(whose);
+}
+
+void reactor::watch(id whose, int fd, bool writing) {
+    control(epoll_, EPOLL_CTL_ADD, fd, whose, writing);
+}
+void reactor::change(id whose, int fd, bool writing) {
+    control(epoll_, EPOLL_CTL_MOD, fd, whose, writing);
+}
+void reactor::unwatch(int fd) { ::epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr); }
+
+void reactor::wake_at(instant when) {
+    const std::lock_guard lock{guard_};
+    if (when >= armed_)
+        return;
+    armed_ = when;
+    const auto ns = std::max<std::int64_t>(when.time_since_epoch().count(), 1);
+    itimerspec at{};
+    at.it_value.tv_sec = ns / 1'000'000'000;
+    at.it_value.tv_nsec = ns % 1'000'000'000;
+    ::timerfd_settime(timer_, TFD_TIMER_ABSTIME, &at, nullptr);
+}
+
+void reactor::dispatch() {
+    epoll_event ready[16];
+    const int count = ::epoll_wait(epoll_, ready, 16, 0);
+    for (int i = 0; i < count; ++i) {
+        if (ready[i].data.u64 == the_timer) {
+            on_timer();
+            continue;
+        }
+        std::shared_ptr<attended> who;
+        {
+            const std::lock_guard lock{guard_};
+            if (const auto found = all_.find(ready[i].data.u64); found != all_.end())
+                who = found->second.lock();
+        }
+        if (who) // a descriptor in trouble is readable: reading says what it is
+            who->on_ready((ready[i].events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0,
+                          (ready[i].events & EPOLLOUT) != 0);
+    }
+}
+
+void reactor::on_timer() {
+    std::uint64_t times = 0;
+    if (::read(timer_, &times, sizeof times) <= 0)
+        return; // somebody else was here first
+    std::vector<std::shared_ptr<attended>> everybody;
+    {
+        const std::lock_guard lock{guard_};
+        armed_ = never;
+        for (const auto& [_, who] : all_)
+            if (auto alive = who.lock())
+                everybody.push_back(std::move(alive));
+    }
+    const auto now = boot_clock::now();
+    auto next = never;
+    for (const auto& who : everybody)
+        next = std::min(next, who->on_time(now));
+    if (next != never)
+        wake_at(next);
+}
+
+} // namespace holdfast::redis

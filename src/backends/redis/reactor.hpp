@@ -1,0 +1,61 @@
+#pragma once
+
+// The descriptors of one backend behind one: whoever waits for the backend watches that one, and
+// then lets it do what is due. Several threads may do so at once.
+
+#include <holdfast/clock.hpp>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+
+namespace holdfast::redis {
+
+/// What a reactor looks after. Called with no lock of the reactor held.
+class attended {
+public:
+    virtual void on_ready(bool readable, bool writable) = 0;
+    virtual instant on_time(instant now) = 0; ///< answers when to come again
+
+protected:
+    ~attended() = default;
+};
+
+class reactor {
+public:
+    using id = std::uint64_t;
+
+    reactor();
+    ~reactor();
+    reactor(const reactor&) = delete;
+    reactor& operator=(const reactor&) = delete;
+
+    [[nodiscard]] int descriptor() const noexcept { return epoll_; }
+
+    /// It is told of time from now on, and of descriptors that it asks for.
+    [[nodiscard]] id attend(std::weak_ptr<attended>);
+    void leave(id);
+
+    void watch(id, int fd, bool also_for_writing);
+    void change(id, int fd, bool also_for_writing);
+    void unwatch(int fd);
+
+    /// on_time() at that instant, or earlier.
+    void wake_at(instant);
+
+    /// Does what is due now; does not wait.
+    void dispatch();
+
+private:
+    void on_timer();
+
+    const int epoll_;
+    const int timer_;
+    std::mutex guard_;
+    id last_id_ = 0;
+    instant armed_ = never;
+    std::map<id, std::weak_ptr<attended>> all_;
+};
+
+} // namespace holdfast::redis

@@ -1,0 +1,404 @@
+#include "backends/redis/scripts.hpp"
+
+#include <openssl/evp.h>
+
+namespace holdfast::redis {
+namespace {
+
+[[nodiscard]] std::string sha1_hex(std::string_view text) {
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned int size = 0;
+    EVP_Digest(text.data(), text.size(), digest, &size, EVP_sha1(), nullptr);
+    std::string hex;
+    for (unsigned int i = 0; i < size; ++i) {
+        hex.push_back("0123456789abcdef"[digest[i] >> 4]);
+        hex.push_back("0123456789abcdef"[digest[i] & 15]);
+    }
+    return hex;
+}
+
+// Answers, everywhere: {1, fence} yours · {0, ms, holder, place} contended, look again after ms ·
+// {-1, us} came too late, the server's clock says so.
+
+/// Refuses what was sent so long ago that its sender has taken it back. `not_after` 0: no limit.
+constexpr const char* in_time = R"(
+local clock = redis.call('time')
+local us = clock[1] * 1000000 + clock[2]
+local function late(not_after) not_after = tonumber(not_after) return not_after > 0 and us > not_after end
+local function told(n) return string.format('%.0f', n) end
+)";
+
+/// The fences of one grant end at a multiple of 64, which is what the key keeps. A number in
+/// between is Java's: from then on the key lives for ever, because Java's counter would begin again
+/// at one.
+constexpr const char* fences = R"(
+local function next_fence(key, keep)
+  local last = tonumber(redis.call('get', key) or '0')
+  local top = math.ceil(math.max(us, last + 1) / 64) * 64
+  if top - 63 <= last then top = top + 64 end
+  if last == 0 then redis.call('set', key, told(top), 'px', keep)
+  elseif last % 64 == 0 then redis.call('set', key, told(top), 'keepttl')
+  else redis.call('set', key, told(top)) end
+  return told(top - 63)
+end
+local function same_fence(key, keep)
+  local top = redis.call('get', key)
+  return top and told(tonumber(top) - 63) or next_fence(key, keep)
+end
+)";
+
+// KEYS lock token            ARGV holder ttl not_after keep
+constexpr const char* take = R"(
+if redis.call('exists', KEYS[1]) == 0 then
+  if late(ARGV[3]) then return {-1, told(us)} end
+  redis.call('hset', KEYS[1], ARGV[1], 1)
+  redis.call('pexpire', KEYS[1], ARGV[2])
+  return {1, next_fence(KEYS[2], ARGV[4])}
+end
+if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then
+  redis.call('pexpire', KEYS[1], ARGV[2])
+  return {1, same_fence(KEYS[2], ARGV[4])}
+end
+return {0, redis.call('pttl', KEYS[1]), redis.call('hkeys', KEYS[1])[1]}
+)";
+
+// KEYS lock queue            ARGV holder channel publish
+constexpr const char* give_back = R"(
+if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return 0 end
+redis.call('del', KEYS[1])
+redis.call(ARGV[3], ARGV[2], '0')
+local head = redis.call('lindex', KEYS[2], 0)
+if head then redis.call(ARGV[3], ARGV[2] .. ':' .. head, '0') end
+return 1
+)";
+
+// KEYS lock…                 ARGV ttl holder…
+constexpr const char* prolong = R"(
+local yes = {}
+for i, lock in ipairs(KEYS) do
+  if redis.call('hexists', lock, ARGV[i + 1]) == 1 then
+    redis.call('pexpire', lock, ARGV[1])
+    yes[i] = 1
+  else yes[i] = 0 end
+end
+return yes
+)";
+
+/// Those at the head of the queue whose patience is over are gone.
+constexpr const char* purge = R"(
+local now = math.floor(us / 1000)
+local function purge(queue, patience)
+  while true do
+    local head = redis.call('lindex', queue, 0)
+    local limit = head and redis.call('zscore', patience, head)
+    if not limit or tonumber(limit) > now then return head end
+    redis.call('zrem', patience, head)
+    redis.call('lpop', queue)
+  end
+end
+)";
+
+// KEYS lock token queue patience   ARGV holder ttl not_after keep wait join
+// What an entry waits for is the sum of those before it: who leaves takes his own part out again.
+// Asking again moves our own limit on, so that who is alive is never taken for dead.
+constexpr const char* queue_up = R"(
+if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then
+  redis.call('pexpire', KEYS[1], ARGV[2])
+  return {1, same_fence(KEYS[2], ARGV[4])}
+end
+if late(ARGV[3]) then return {-1, told(us)} end
+local head = purge(KEYS[3], KEYS[4])
+local free = redis.call('exists', KEYS[1]) == 0
+if free and (not head or head == ARGV[1]) then
+  redis.call('lpop', KEYS[3])
+  redis.call('zrem', KEYS[4], ARGV[1])
+  for _, other in ipairs(redis.call('zrange', KEYS[4], 0, -1)) do
+    redis.call('zincrby', KEYS[4], -tonumber(ARGV[5]), other)
+  end
+  redis.call('hset', KEYS[1], ARGV[1], 1)
+  redis.call('pexpire', KEYS[1], ARGV[2])
+  return {1, next_fence(KEYS[2], ARGV[4])}
+end
+local holder = not free and redis.call('hkeys', KEYS[1])[1] or head
+local pause = not free and redis.call('pttl', KEYS[1])
+  or math.max((tonumber(redis.call('zscore', KEYS[4], head)) or now) - now, 10)
+if ARGV[6] == '0' then return {0, pause, holder, 0} end
+local mine = redis.call('zscore', KEYS[4], ARGV[1])
+if mine then
+  if tonumber(mine) < now + tonumber(ARGV[5]) then redis.call('zadd', KEYS[4], now + tonumber(ARGV[5]), ARGV[1]) end
+else
+  local last = redis.call('lindex', KEYS[3], -1)
+  local limit = last and last ~= ARGV[1] and redis.call('zscore', KEYS[4], last)
+  local ahead = limit and tonumber(limit) - now or math.max(redis.call('pttl', KEYS[1]), 0)
+  redis.call('zadd', KEYS[4], now + ahead + tonumber(ARGV[5]), ARGV[1])
+  redis.call('rpush', KEYS[3], ARGV[1])
+end
+local place = redis.pcall('lpos', KEYS[3], ARGV[1])
+return {0, pause, holder, type(place) == 'number' and place + 1 or 0}
+)";
+
+// KEYS lock queue patience   ARGV holder channel publish wait
+// Gives back a grant, or a place; answers 1 if it was a grant.
+constexpr const char* give_back_fair = R"(
+local held = redis.call('hexists', KEYS[1], ARGV[1])
+if held == 1 then redis.call('del', KEYS[1])
+elseif redis.call('zscore', KEYS[3], ARGV[1]) then
+  local behind = false
+  for _, other in ipairs(redis.call('lrange', KEYS[2], 0, -1)) do
+    if behind then redis.call('zincrby', KEYS[3], -tonumber(ARGV[4]), other) end
+    if other == ARGV[1] then behind = true end
+  end
+  redis.call('zrem', KEYS[3], ARGV[1])
+  redis.call('lrem', KEYS[2], 0, ARGV[1])
+end
+local head = purge(KEYS[2], KEYS[3])
+if redis.call('exists', KEYS[1]) == 0 then
+  if head then redis.call(ARGV[3], ARGV[2] .. ':' .. head, '0') end
+  if held == 1 then redis.call(ARGV[3], ARGV[2], '0') end
+end
+return held
+)";
+
+// KEYS lock token reader writer_waits     ARGV holder ttl not_after within
+// A lock of one holder on this name has no mode: Redisson would walk past it, we do not.
+constexpr const char* read = R"(
+local mode = redis.call('hget', KEYS[1], 'mode')
+local fence = redis.call('get', KEYS[2]) or '0'
+if not mode then
+  if redis.call('exists', KEYS[1]) == 1 then
+    return {0, redis.call('pttl', KEYS[1]), redis.call('hkeys', KEYS[1])[1]}
+  end
+elseif redis.call('hexists', KEYS[1], ARGV[1]) == 0 and ARGV[4] == '' and mode ~= 'read' or
+    ARGV[4] ~= '' and redis.call('hexists', KEYS[1], ARGV[4] .. ':write') == 0 then
+  local holder
+  for _, field in ipairs(redis.call('hkeys', KEYS[1])) do if field ~= 'mode' then holder = field end end
+  return {0, redis.call('pttl', KEYS[1]), holder}
+end
+if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
+  if late(ARGV[3]) then return {-1, told(us)} end
+  if ARGV[4] == '' and redis.call('exists', KEYS[4]) == 1 then
+    return {0, math.max(redis.call('pttl', KEYS[1]), redis.call('pttl', KEYS[4]), 10), ''}
+  end
+  if not mode then redis.call('hset', KEYS[1], 'mode', 'read') end
+  redis.call('hset', KEYS[1], ARGV[1], 1)
+end
+redis.call('set', KEYS[3], 1, 'px', ARGV[2])
+redis.call('pexpire', KEYS[1], math.max(redis.call('pttl', KEYS[1]), tonumber(ARGV[2])))
+return {1, fence}
+)";
+
+// KEYS lock reader           ARGV holder channel publish name
+// The lock lives as long as the longest of the readers that remain, and never shorter because of a
+// reading under a write.
+constexpr const char* give_back_read = R"(
+redis.call('del', KEYS[2])
+if redis.call('hdel', KEYS[1], ARGV[1]) == 0 then return 0 end
+local longest = 0
+for _, field in ipairs(redis.call('hkeys', KEYS[1])) do
+  if field ~= 'mode' then
+    local count = tonumber(redis.call('hget', KEYS[1], field)) or 0
+    for i = 1, count do
+      longest = math.max(longest, redis.call('pttl', ARGV[4] .. ':' .. field .. ':rwlock_timeout:' .. i))
+    end
+  end
+end
+if redis.call('hget', KEYS[1], 'mode') == 'write' then return 1 end
+if longest > 0 then
+  redis.call('pexpire', KEYS[1], longest)
+  return 1
+end
+redis.call('del', KEYS[1])
+redis.call(ARGV[3], ARGV[2], '0')
+return 1
+)";
+
+// KEYS lock reader           ARGV ttl holder
+constexpr const char* prolong_read = R"(
+if redis.call('hexists', KEYS[1], ARGV[2]) == 0 or redis.call('exists', KEYS[2]) == 0 then return {0} end
+redis.call('pexpire', KEYS[2], ARGV[1])
+redis.call('pexpire', KEYS[1], math.max(redis.call('pttl', KEYS[1]), tonumber(ARGV[1])))
+return {1}
+)";
+
+// KEYS lock token writer_waits     ARGV holder ttl not_after keep join
+constexpr const char* write = R"(
+local mine = ARGV[1] .. ':write'
+if redis.call('hexists', KEYS[1], mine) == 1 then
+  redis.call('pexpire', KEYS[1], math.max(redis.call('pttl', KEYS[1]), tonumber(ARGV[2])))
+  return {1, same_fence(KEYS[2], ARGV[4])}
+end
+if late(ARGV[3]) then return {-1, told(us)} end
+if redis.call('exists', KEYS[1]) == 1 then
+  local holder
+  for _, field in ipairs(redis.call('hkeys', KEYS[1])) do if field ~= 'mode' then holder = field end end
+  if ARGV[5] == '1' then redis.call('set', KEYS[3], ARGV[1], 'px', ARGV[2]) end
+  return {0, redis.call('pttl', KEYS[1]), holder}
+end
+redis.call('del', KEYS[3])
+redis.call('hset', KEYS[1], 'mode', 'write', mine, 1)
+redis.call('pexpire', KEYS[1], ARGV[2])
+return {1, next_fence(KEYS[2], ARGV[4])}
+)";
+
+// KEYS lock writer_waits     ARGV holder channel publish
+constexpr const char* give_back_write = R"(
+local freed = 0
+if redis.call('get', KEYS[2]) == ARGV[1] then
+  redis.call('del', KEYS[2])
+  redis.call(ARGV[3], ARGV[2], '1')
+end
+if redis.call('hdel', KEYS[1], ARGV[1] .. ':write') == 0 then return 0 end
+if redis.call('hlen', KEYS[1]) == 1 then redis.call('del', KEYS[1])
+else redis.call('hset', KEYS[1], 'mode', 'read') end
+redis.call(ARGV[3], ARGV[2], '1')
+return 1
+)";
+
+// KEYS lock                  ARGV ttl holder
+constexpr const char* prolong_write = R"(
+if redis.call('hexists', KEYS[1], ARGV[2] .. ':write') == 0 then return {0} end
+redis.call('pexpire', KEYS[1], math.max(redis.call('pttl', KEYS[1]), tonumber(ARGV[1])))
+return {1}
+)";
+
+// KEYS free permits_out      ARGV id ttl not_after permits channel publish
+// Each asker counts by its own number; who knows of more permits than the server makes up for it.
+constexpr const char* take_permit = R"(
+local now = math.floor(us / 1000)
+local mine = redis.call('zscore', KEYS[2], ARGV[1])
+if mine and tonumber(mine) > now then
+  redis.call('zadd', KEYS[2], now + tonumber(ARGV[2]), ARGV[1])
+  return {1, '0'}
+end
+if late(ARGV[3]) then return {-1, told(us)} end
+local permits = tonumber(ARGV[4])
+local free = tonumber(redis.call('get', KEYS[1]) or permits)
+local back = redis.call('zremrangebyscore', KEYS[2], '-inf', now)
+free = free + back
+local out = redis.call('zcard', KEYS[2])
+if out < permits then
+  if free < 1 then free = 1 end
+  redis.call('set', KEYS[1], told(free - 1), 'keepttl')
+  redis.call('zadd', KEYS[2], now + tonumber(ARGV[2]), ARGV[1])
+  if back > 0 and free > 1 then redis.call(ARGV[6], ARGV[5], told(free - 1)) end
+  return {1, '0'}
+end
+if back > 0 then redis.call('set', KEYS[1], told(free), 'keepttl') end
+local first = redis.call('zrange', KEYS[2], 0, 0, 'withscores')
+return {0, math.max(tonumber(first[2]) - now, 1), ''}
+)";
+
+// KEYS free permits_out      ARGV id channel publish
+constexpr const char* give_back_permit = R"(
+local limit = redis.call('zscore', KEYS[2], ARGV[1])
+if not limit then return 0 end
+redis.call('zrem', KEYS[2], ARGV[1])
+redis.call(ARGV[3], ARGV[2], told(redis.call('incr', KEYS[1])))
+return tonumber(limit) > math.floor(us / 1000) and 1 or 0
+)";
+
+// KEYS permits_out           ARGV ttl id
+constexpr const char* prolong_permit = R"(
+local now = math.floor(us / 1000)
+local limit = redis.call('zscore', KEYS[1], ARGV[2])
+if not limit or tonumber(limit) <= now then return {0} end
+redis.call('zadd', KEYS[1], now + tonumber(ARGV[1]), ARGV[2])
+return {1}
+)";
+
+// KEYS lock queue patience permits_out     ARGV lock_channel read_write_channel permits_channel
+// publish
+//                                               plain_channel, if that is the layout
+// Answers how many there were. Readers' own keys are left to expire: nothing looks at them alone.
+constexpr const char* take_by_force = R"(
+local kind = redis.call('type', KEYS[1]).ok
+local head = purge(KEYS[2], KEYS[3])
+if kind == 'hash' then
+  local mode = redis.call('hget', KEYS[1], 'mode')
+  local count = redis.call('hlen', KEYS[1]) - (mode and 1 or 0)
+  redis.call('del', KEYS[1])
+  if mode then redis.call(ARGV[4], ARGV[2], '1')
+  else redis.call(ARGV[4], ARGV[1], '0') end
+  if head then redis.call(ARGV[4], ARGV[1] .. ':' .. head, '0') end
+  return count
+end
+if kind == 'string' and ARGV[5] ~= '' then
+  redis.call('del', KEYS[1])
+  redis.call(ARGV[4], ARGV[5], '0')
+  return 1
+end
+local out = redis.call('zrangebyscore', KEYS[4], now, '+inf')
+if kind == 'string' and redis.call('exists', KEYS[4]) == 1 then
+  local back = redis.call('zcard', KEYS[4])
+  redis.call('del', KEYS[4])
+  redis.call(ARGV[4], ARGV[3], told(redis.call('incrby', KEYS[1], back)))
+  return #out
+end
+return 0
+)";
+
+// The plain layout: one string, 32 digits of the holder's own and the fence behind a dot.
+
+// KEYS lock                  ARGV holder ttl not_after
+constexpr const char* take_string = R"(
+local now = redis.call('get', KEYS[1])
+if not now then
+  if late(ARGV[3]) then return {-1, told(us)} end
+  redis.call('set', KEYS[1], ARGV[1] .. '.' .. told(us), 'px', ARGV[2])
+  return {1, told(us)}
+end
+if string.sub(now, 1, 33) == ARGV[1] .. '.' then
+  redis.call('pexpire', KEYS[1], ARGV[2])
+  return {1, string.sub(now, 34)}
+end
+return {0, redis.call('pttl', KEYS[1]), now}
+)";
+
+// KEYS lock                  ARGV holder channel publish
+constexpr const char* give_back_string = R"(
+local now = redis.call('get', KEYS[1])
+if not now or string.sub(now, 1, 33) ~= ARGV[1] .. '.' then return 0 end
+redis.call('del', KEYS[1])
+redis.call(ARGV[3], ARGV[2], '0')
+return 1
+)";
+
+// KEYS lock                  ARGV ttl holder
+constexpr const char* prolong_string = R"(
+local now = redis.call('get', KEYS[1])
+if not now or string.sub(now, 1, 33) ~= ARGV[2] .. '.' then return {0} end
+redis.call('pexpire', KEYS[1], ARGV[1])
+return {1}
+)";
+
+[[nodiscard]] std::string joined(std::initializer_list<const char*> parts) {
+    std::string whole;
+    for (const auto* part : parts)
+        whole.append(part);
+    return whole;
+}
+
+} // namespace
+
+script::script(std::string_view body) : text{body}, sha{sha1_hex(text)} {}
+
+scripts::scripts()
+    : take{joined({in_time, fences, redis::take})}, give_back{redis::give_back},
+      prolong{redis::prolong}, queue_up{joined({in_time, fences, purge, redis::queue_up})},
+      give_back_fair{joined({in_time, purge, redis::give_back_fair})},
+      read{joined({in_time, redis::read})}, give_back_read{redis::give_back_read},
+      prolong_read{redis::prolong_read}, write{joined({in_time, fences, redis::write})},
+      give_back_write{redis::give_back_write}, prolong_write{redis::prolong_write},
+      take_permit{joined({in_time, redis::take_permit})}, give_back_permit{joined(
+                                                              {in_time, redis::give_back_permit})},
+      prolong_permit{joined({in_time, redis::prolong_permit})},
+      take_by_force{joined({in_time, purge, redis::take_by_force})},
+      take_string{joined({in_time, redis::take_string})}, give_back_string{redis::give_back_string},
+      prolong_string{redis::prolong_string} {}
+
+const scripts& all_scripts() {
+    static const scripts all;
+    return all;
+}
+
+} // namespace holdfast::redis

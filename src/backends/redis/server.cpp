@@ -1,0 +1,297 @@
+#include "backends/redis/server.hpp"
+#include "backends/redis/errors.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <unistd.h>
+#include <utility>
+
+namespace holdfast::redis {
+namespace {
+
+[[nodiscard]] std::int64_t microseconds(instant t) noexcept {
+    return std::chrono::duration_cast<std::chrono::microseconds>(t.time_since_epoch()).count();
+}
+
+[[nodiscard]] std::int64_t number_in(std::string_view digits) noexcept {
+    std::int64_t value = 0;
+    std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return value;
+}
+
+[[nodiscard]] std::string seconds_text(duration d) {
+    return std::to_string(std::chrono::ceil<std::chrono::seconds>(d).count()) + " s";
+}
+
+} // namespace
+
+void learn_from_info(server_facts& facts, std::string_view info) {
+    while (!info.empty()) {
+        const auto end = std::min(info.find('\n'), info.size() - 1);
+        auto row = info.substr(0, end);
+        info.remove_prefix(end + 1);
+        if (!row.empty() && row.back() == '\r')
+            row.remove_suffix(1);
+        const auto colon = row.find(':');
+        if (colon == std::string_view::npos)
+            continue;
+        const auto name = row.substr(0, colon);
+        const auto value = row.substr(colon + 1);
+        if (name == "redis_version")
+            facts.version = value;
+        else if (name == "run_id")
+            facts.run_id = value;
+        else if (name == "uptime_in_seconds")
+            facts.uptime_s = number_in(value);
+        else if (name == "maxmemory_policy")
+            facts.eviction = value;
+        else if (name == "maxmemory")
+            facts.memory_limit = number_in(value);
+        else if (name == "aof_enabled")
+            facts.append_only = value == "1";
+        else if (name == "connected_slaves")
+            facts.replicas = static_cast<int>(number_in(value));
+        else if (name == "role")
+            facts.role = value;
+    }
+    facts.known = !facts.run_id.empty();
+}
+
+// ------------------------------------------------------------------------------------- meeting
+
+/// The commands of a greeting, in order; which of them are said depends on the settings.
+struct server::meeting {
+    enum class word : std::uint8_t { auth, select, name, info, fsync, clock, role };
+    bool thorough = false;
+    std::vector<word> said;
+    instant asked{};
+    server_facts facts;
+};
+
+line_settings server::settings(bool thorough) {
+    line_settings s;
+    s.where = where_;
+    s.tls = with_->tls;
+    s.connect_timeout = with_->how.connect_timeout;
+    s.silence = with_->how.silence;
+    auto now = std::make_shared<meeting>();
+    now->thorough = thorough;
+    s.greet = [this, now](std::string& out) { return greet(out, *now); };
+    s.greeted = [this, now](std::size_t i, const reply& r) { return greeted(*now, i, r); };
+    return s;
+}
+
+std::size_t server::greet(std::string& out, meeting& m) {
+    using word = meeting::word;
+    const auto& how = with_->how;
+    m.said.clear();
+    m.facts = {};
+    m.asked = boot_clock::now();
+    const auto say = [&](word w, std::initializer_list<std::string_view> words) {
+        m.said.push_back(w);
+        append_command(out, words);
+    };
+    if (!how.user.empty())
+        say(word::auth, {"AUTH", how.user, how.password});
+    else if (!how.password.empty())
+        say(word::auth, {"AUTH", how.password});
+    if (how.db != 0)
+        say(word::select, {"SELECT", std::to_string(how.db)});
+    say(word::name, {"CLIENT", "SETNAME", "holdfast-" + std::to_string(::getpid())});
+    if (m.thorough) {
+        say(word::info, {"INFO"});
+        say(word::fsync, {"CONFIG", "GET", "appendfsync"});
+        say(word::clock, {"TIME"});
+        say(word::role, {"ROLE"});
+    }
+    return m.said.size();
+}
+
+std::optional<failure> server::greeted(meeting& m, std::size_t i, const reply& r) {
+    using word = meeting::word;
+    const auto problem = [&](std::string_view error) {
+        auto why = failure_of(error);
+        why.applied = applied::no;
+        return why;
+    };
+    switch (m.said.at(i)) {
+    case word::auth:
+    case word::select:
+        if (!r.is_error())
+            break;
+        if (m.said[i] == word::auth && first_word(r.text()) == "ERR")
+            return failure{
+                errc::backend_refused, applied::no, "the server refused user or password"};
+        if (m.said[i] == word::select)
+            return failure{errc::backend_refused,
+                           applied::no,
+                           "there is no database " + std::to_string(with_->how.db)};
+        return problem(r.text());
+    case word::name:
+        if (r.is_error() && (first_word(r.text()) == "NOAUTH" || first_word(r.text()) == "LOADING"))
+            return problem(r.text());
+        break; // not every proxy knows it
+    case word::info:
+        if (r.is_error() && first_word(r.text()) == "LOADING")
+            return problem(r.text());
+        learn_from_info(m.facts, r.text());
+        break;
+    case word::fsync:
+        m.facts.syncs_always = r[1].text() == "always";
+        break;
+    case word::clock: {
+        const auto s = r[0].number();
+        const auto us = r[1].number();
+        if (s && us)
+            clock_is(*s * 1'000'000 + *us, m.asked);
+        break;
+    }
+    case word::role:
+        if (r.size() > 0)
+            m.facts.role = r[0].text();
+        if (with_->wants_primary && m.facts.role == "slave")
+            return failure{
+                errc::backend_unavailable, applied::no, where().text() + ": it is a replica"};
+        met(m.facts);
+        break;
+    }
+    return std::nullopt;
+}
+
+// We met it, for the first time or again. What it knows less than before decides.
+void server::met(const server_facts& now_known) {
+    const auto now = boot_clock::now();
+    std::string words;
+    {
+        const std::lock_guard lock{guard_};
+        const bool another = now_known.run_id != facts_.run_id;
+        const duration up = std::chrono::seconds{std::max<std::int64_t>(now_known.uptime_s, 0)};
+        const auto quarantine = with_->how.quarantine;
+        if (now_known.known && another && now_known.may_forget() && up < quarantine) {
+            quarantined_until_ = now + (quarantine - up);
+            words = where_.text() + " started " + seconds_text(up) +
+                    " ago and may have forgotten locks; it grants none for another " +
+                    seconds_text(quarantine - up);
+        }
+        facts_ = now_known;
+    }
+    if (!words.empty())
+        with_->notice(words);
+}
+
+std::optional<failure> server::grants_nothing(instant now) const {
+    const std::lock_guard lock{guard_};
+    if (facts_.may_evict() && !with_->how.allow_eviction)
+        return failure{
+            errc::backend_refused,
+            applied::no,
+            where_.text() + " may drop locks when its memory is full (maxmemory-policy " +
+                facts_.eviction + "); set it to noeviction, or allow it with eviction=allow"};
+    if (now < quarantined_until_)
+        return failure{errc::backend_unavailable,
+                       applied::no,
+                       where_.text() +
+                           " was restarted and may have forgotten locks; it grants none "
+                           "for another " +
+                           seconds_text(quarantined_until_ - now)};
+    return std::nullopt;
+}
+
+// ---------------------------------------------------------------------------------------- clock
+
+void server::clock_is(std::int64_t us, instant asked) {
+    clock_ahead_us_.store(us - microseconds(asked), std::memory_order_relaxed);
+}
+
+std::int64_t server::clock_at(instant when) const {
+    const auto ahead = clock_ahead_us_.load(std::memory_order_relaxed);
+    return ahead == 0 ? 0 : microseconds(when) + ahead;
+}
+
+// ---------------------------------------------------------------------------------------- lines
+
+server::server(std::shared_ptr<const acquaintance> with, endpoint where)
+    : with_{std::move(with)}, where_{std::move(where)} {
+    for (std::uint32_t i = 0; i < with_->how.connections; ++i) {
+        auto s = settings(true);
+        s.opened = [this] { line_opened(); };
+        s.broken = [this](const failure& why) { line_broken(why); };
+        hot_.push_back(line::make(with_->hot, std::move(s)));
+    }
+    renewals_ = line::make(with_->background, settings(true));
+}
+
+server::~server() { close(); }
+
+void server::ask(
+    way w, std::size_t spread, std::string_view bytes, instant answer_by, on_answer done) {
+    auto& which = w == way::hot ? hot_[spread % hot_.size()] : renewals_;
+    which->ask(bytes, answer_by, std::move(done));
+}
+
+listener& server::ears() {
+    const std::lock_guard lock{guard_};
+    if (!ears_)
+        ears_ =
+            std::make_unique<listener>(with_->hot, settings(false), with_->sharded, with_->wake);
+    return *ears_;
+}
+
+server_facts server::facts() const {
+    const std::lock_guard lock{guard_};
+    return facts_;
+}
+
+endpoint server::where() const {
+    const std::lock_guard lock{guard_};
+    return where_;
+}
+
+void server::line_opened() {
+    link_state what{};
+    {
+        const std::lock_guard lock{guard_};
+        what = seen_ ? link_state::reconnected : link_state::connected;
+        if (seen_ && !suspended_)
+            return;
+        seen_ = true;
+        suspended_ = false;
+    }
+    with_->link(what, where().text());
+}
+
+void server::line_broken(const failure& why) {
+    bool tell = false;
+    {
+        const std::lock_guard lock{guard_};
+        tell = seen_ && !std::exchange(suspended_, true);
+    }
+    if (tell)
+        with_->link(link_state::suspended, why.detail);
+    with_->trouble(where(), why);
+}
+
+void server::move_to(const endpoint& to) {
+    listener* ears = nullptr;
+    {
+        const std::lock_guard lock{guard_};
+        where_ = to;
+        ears = ears_.get();
+    }
+    for (const auto& one : hot_)
+        one->move_to(to);
+    renewals_->move_to(to);
+    if (ears != nullptr)
+        ears->move_to(to);
+}
+
+void server::close() {
+    for (const auto& one : hot_)
+        one->close();
+    renewals_->close();
+    const std::lock_guard lock{guard_};
+    if (ears_)
+        ears_->close();
+}
+
+} // namespace holdfast::redis
