@@ -17,10 +17,10 @@ struct address {
 };
 
 struct tls_options {
-    bool verify = true;           ///< false: anybody may answer. For trying things out only
-    std::string ca_file;          ///< whom to trust; empty: whom this machine trusts
-    std::string certificate_file; ///< who we are, if the server asks
-    std::string key_file;
+    bool verify = true;             ///< false: anybody may answer. For trying things out only
+    std::string ca_file{};          ///< whom to trust; empty: whom this machine trusts
+    std::string certificate_file{}; ///< who we are, if the server asks
+    std::string key_file{};
 };
 
 /// How servers belong together.
@@ -43,16 +43,16 @@ enum class announcing : std::uint8_t { by_topology, publish, spublish };
 struct options {
     redis::topology topology = topology::single;
     std::vector<address> servers{{}}; ///< of a cluster or the sentinels: those to ask first
-    std::string primary_name;         ///< what the sentinels call it
-    std::string user;
-    std::string password;
-    std::string sentinel_password;
+    std::string primary_name{};       ///< what the sentinels call it
+    std::string user{};
+    std::string password{};
+    std::string sentinel_password{};
     int db = 0;
     bool secure = false;
-    tls_options tls;
+    tls_options tls{};
     redis::layout layout = layout::redisson;
     announcing announce = announcing::by_topology;
-    std::string prefix; ///< stands before every name
+    std::string prefix{}; ///< stands before every name
     duration connect_timeout = std::chrono::seconds{3};
     duration silence = std::chrono::seconds{3}; ///< a server that says nothing so long is gone
     std::uint32_t connections = 1;              ///< for requests, to each server

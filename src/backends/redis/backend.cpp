@@ -3,7 +3,7 @@
 #include "runtime/random.hpp"
 
 #include <algorithm>
-#include <atomic>
+#include <poll.h>
 #include <utility>
 
 namespace holdfast::redis {
@@ -50,6 +50,21 @@ constexpr std::size_t renewed_by_one_script = 100;
 
 } // namespace
 
+/// Keeps what we say of ourselves true, from time to time.
+class redis_backend::note_writer final : public attended {
+public:
+    explicit note_writer(redis_backend& of) : of_{of} {}
+    void on_ready(bool, bool) override {}
+    instant on_time(instant now) override {
+        if (const auto text = of_.notebook_.due(now, of_.holds_something()))
+            of_.write_note(server::way::renewal, *text);
+        return of_.notebook_.next(now);
+    }
+
+private:
+    redis_backend& of_;
+};
+
 redis_backend::redis_backend(options o)
     : how_{std::move(o)}, able_{abilities(how_)}, protocol_{how_.layout,
                                                             how_.prefix,
@@ -65,34 +80,84 @@ redis_backend::redis_backend(options o)
     with->sharded = protocol_.sharded();
     with->in_cluster = how_.topology == topology::cluster;
     with->wake = [this](const nonce& who) { events_->woken(who); };
+    with->released = [this](const std::string& channel) {
+        return manners_.heard(channel, boot_clock::now());
+    };
     with->link = [this](link_state s, const std::string& words) { events_->link(s, words); };
     with->notice = [this](const std::string& words) { events_->notice(words); };
     with->trouble = [](const endpoint&, const failure&) {};
     directory_ = make_directory(std::move(with));
+    note_writer_ = std::make_shared<note_writer>(*this);
+    writers_id_ = background_->attend(note_writer_);
 }
 
-redis_backend::~redis_backend() { directory_->close(); }
+redis_backend::~redis_backend() {
+    background_->leave(writers_id_);
+    directory_->close();
+}
+
+// ----------------------------------------------------------------------------------- what we say
+
+void redis_backend::introduce(const claim& what) {
+    if (!what.by || !notebook_.introduce(*what.by))
+        return;
+    const auto now = boot_clock::now();
+    write_note(server::way::hot, notebook_.written(now));
+    background_->wake_at(notebook_.next(now));
+}
+
+void redis_backend::write_note(server::way w, const std::string& text) {
+    const auto key = std::string{note_prefix} + protocol_.holders().uuid();
+    std::string bytes;
+    append_command(bytes, {"SET", key, text, "PX", std::to_string(milliseconds_of(note_lives))});
+    directory_->ask(
+        w, key, bytes, boot_clock::now() + how_.silence, [](const reply&, const failure*) {});
+}
+
+bool redis_backend::holds_something() {
+    const std::lock_guard lock{guard_};
+    return !bonds_.empty();
+}
 
 void redis_backend::start(backend_events& events) { events_ = &events; }
 
-void redis_backend::close(instant) { directory_->close(); }
+// An attempt that nobody will hear the answer of is taken back, behind it on the same line; what
+// was sent has until `by` to be done.
+void redis_backend::close(instant by) {
+    std::vector<held> unheard;
+    {
+        const std::lock_guard lock{guard_};
+        for (const auto& [_, what] : asking_)
+            unheard.push_back(what);
+    }
+    for (const auto& what : unheard)
+        give_back_unheard(what, by);
+    if (notebook_.known()) {
+        const auto key = std::string{note_prefix} + protocol_.holders().uuid();
+        std::string bytes;
+        append_command(bytes, {"DEL", key});
+        directory_->ask(server::way::hot, key, bytes, by, [](const reply&, const failure*) {});
+    }
+    const auto all = directory_->primaries();
+    const auto settled = [&] {
+        return std::all_of(all.begin(), all.end(), [](const auto& one) { return one->settled(); });
+    };
+    for (auto now = boot_clock::now(); now < by && !settled(); now = boot_clock::now()) {
+        pollfd hot{hot_->descriptor(), POLLIN, 0};
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(by - now).count();
+        ::poll(&hot, 1, static_cast<int>(std::min<std::int64_t>(left, 10)));
+        hot_->dispatch();
+    }
+    directory_->close();
+}
 
-template <class Encode, class Done>
-void redis_backend::run(server::way w,
-                        const std::string& key,
-                        instant answer_by,
-                        Encode encode,
-                        Done done,
-                        calling how) {
-    std::string bytes;
-    bytes.reserve(512);
-    encode(bytes, how);
-    directory_->ask(w, key, bytes, answer_by, [=, this](const reply& r, const failure* f) mutable {
-        if (f == nullptr && how == calling::by_digest && r.is_error() &&
-            first_word(r.text()) == "NOSCRIPT")
-            return run(w, key, answer_by, std::move(encode), std::move(done), calling::in_full);
-        done(r, f);
-    });
+void redis_backend::give_back_unheard(const held& what, instant answer_by) {
+    run(
+        server::way::hot,
+        protocol_.key(what->name),
+        answer_by,
+        [this, what](std::string& out, calling how) { protocol_.give_back(out, *what, how); },
+        [](const reply&, const failure*) {});
 }
 
 // ------------------------------------------------------------------------------------- attempts
@@ -108,6 +173,15 @@ void redis_backend::attempt(const call& c, const held& what, joining join) {
     if (where)
         if (const auto no = where->grants_nothing(c.asked))
             return events_->attempted(c.ticket, *no);
+    introduce(*what);
+    if (join == joining::queue && !manners_.idle()) {
+        const auto pause = manners_.yields(protocol_.channel(*what), c.asked);
+        if (pause > duration::zero()) {
+            protocol::verdict after_you;
+            after_you.no.retry_after = pause;
+            return refused(c, what, join, after_you);
+        }
+    }
     ask_for(c, what, join, again::no);
 }
 
@@ -115,6 +189,10 @@ void redis_backend::ask_for(const call& c, const held& what, joining join, again
     const auto key = protocol_.key(what->name);
     const auto where = directory_->server_of(key);
     const auto not_after = where ? where->clock_at(c.answer_by) : 0;
+    {
+        const std::lock_guard lock{guard_};
+        asking_.emplace(what->nonce, what);
+    }
     run(
         server::way::hot,
         key,
@@ -198,13 +276,17 @@ void redis_backend::refused(const call& c, const held& what, joining join, proto
             const std::lock_guard lock{guard_};
             listening_[what->nonce] = channel;
         }
-        if (const auto where = directory_->server_of(protocol_.key(what->name)))
+        if (const auto where = directory_->server_of(protocol_.key(what->name))) {
+            notebook_.waits(what->nonce, *what, where->clock_at(c.asked));
+            background_->wake_at(notebook_.next(c.asked));
             where->ears().listen(channel, what->nonce, c.asked);
+        }
     }
     events_->attempted(c.ticket, std::move(no.no));
 }
 
 void redis_backend::stop_listening(const claim& what) {
+    notebook_.waits_no_more(what.nonce);
     std::string channel;
     {
         const std::lock_guard lock{guard_};
@@ -255,18 +337,31 @@ void redis_backend::withdraw(const call& c, const held& what) {
 
 void redis_backend::release(const call& c, const held& what, const grant& given) {
     forget(given.terms.bond);
+    const auto channel = protocol_.channel(*what);
+    manners_.releasing(channel, c.asked);
     run(
         server::way::hot,
         protocol_.key(what->name),
         c.answer_by,
         [this, what](std::string& out, calling how) { protocol_.give_back(out, *what, how); },
-        [this, c](const reply& r, const failure* f) {
-            const int gave = f == nullptr ? protocol::given_back(r) : -1;
+        [this, c, what, channel](const reply& r, const failure* f) {
+            const auto gave = f == nullptr ? protocol::given_back(r) : -1;
+            if (gave > 1)
+                heard_by(*what, channel, gave - 1);
             events_->released(c.ticket,
-                              gave == 1   ? release_result::released
+                              gave >= 1   ? release_result::released
                               : gave == 0 ? release_result::lost
                                           : release_result::unknown);
         });
+}
+
+void redis_backend::heard_by(const claim& what,
+                             const std::string& channel,
+                             std::int64_t listeners) {
+    const auto where = directory_->server_of(protocol_.key(what.name));
+    const std::int64_t ourselves = where && where->ears().hears_of(channel) ? 1 : 0;
+    if (listeners > ourselves)
+        manners_.others_listen(channel, boot_clock::now());
 }
 
 void redis_backend::forget(bond_id bond) {

@@ -11,6 +11,9 @@
 // after the time by which it had to be answered, and a withdrawal is certain only after that.
 
 #include "backends/redis/directory.hpp"
+#include "backends/redis/errors.hpp"
+#include "backends/redis/manners.hpp"
+#include "backends/redis/notebook.hpp"
 #include "backends/redis/protocol.hpp"
 
 #include <holdfast/backend.hpp>
@@ -63,12 +66,20 @@ private:
     void answered(const call&, const held&, joining, const reply&, const failure*, again);
     void granted(const call&, const held&, const protocol::verdict&);
     void refused(const call&, const held&, joining, protocol::verdict&);
+    void give_back_unheard(const held&, instant answer_by);
     void give_back_and_fail(const call&, const held&, const failure&);
     void stop_listening(const claim&);
+    void heard_by(const claim&, const std::string& channel, std::int64_t listeners);
+    void introduce(const claim&);
+    void write_note(server::way, const std::string& text);
+    [[nodiscard]] bool holds_something();
     void doubt(const nonce&, instant until);
     [[nodiscard]] bool in_doubt(const nonce&, instant now);
 
     struct flight;
+    struct inspection;
+    struct examination;
+    class note_writer;
     void renew_some(const std::shared_ptr<flight>&, std::vector<std::pair<bond_id, held>>);
 
     const options how_;
@@ -78,6 +89,10 @@ private:
     const protocol protocol_;
     backend_events* events_ = nullptr;
     std::unique_ptr<directory> directory_;
+    notebook notebook_;
+    manners manners_;
+    std::shared_ptr<note_writer> note_writer_;
+    reactor::id writers_id_ = 0;
 
     struct nonce_hash {
         std::size_t operator()(const nonce& n) const noexcept {
@@ -88,8 +103,27 @@ private:
     std::mutex guard_;
     std::uint64_t last_bond_ = 0;
     std::unordered_map<bond_id, held> bonds_;
+    std::unordered_map<nonce, held, nonce_hash> asking_;    // attempts that are not answered
     std::unordered_map<nonce, instant, nonce_hash> doubts_; // until when an attempt may take effect
     std::unordered_map<nonce, std::string, nonce_hash> listening_;
 };
+
+template <class Encode, class Done>
+void redis_backend::run(server::way w,
+                        const std::string& key,
+                        instant answer_by,
+                        Encode encode,
+                        Done done,
+                        calling how) {
+    std::string bytes;
+    bytes.reserve(512);
+    encode(bytes, how);
+    directory_->ask(w, key, bytes, answer_by, [=, this](const reply& r, const failure* f) mutable {
+        if (f == nullptr && how == calling::by_digest && r.is_error() &&
+            first_word(r.text()) == "NOSCRIPT")
+            return run(w, key, answer_by, std::move(encode), std::move(done), calling::in_full);
+        done(r, f);
+    });
+}
 
 } // namespace holdfast::redis

@@ -38,6 +38,11 @@ endpoint line::where() const {
     return settings_.where;
 }
 
+bool line::settled() const {
+    const std::lock_guard lock{guard_};
+    return parked_.empty() && unanswered_.empty();
+}
+
 failure line::failed(std::string sentence, errc code) const {
     return {code, applied::no, settings_.where.text() + ": " + std::move(sentence)};
 }

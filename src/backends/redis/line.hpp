@@ -76,6 +76,7 @@ public:
     void close();
 
     [[nodiscard]] endpoint where() const;
+    [[nodiscard]] bool settled() const; ///< nothing is on its way
 
     void on_ready(bool readable, bool writable) override;
     instant on_time(instant now) override;

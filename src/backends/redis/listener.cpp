@@ -14,8 +14,9 @@ constexpr std::size_t most_kept_warm = 1000;
 listener::listener(std::shared_ptr<reactor> r,
                    line_settings s,
                    bool sharded,
-                   std::function<void(const nonce&)> wake)
-    : sharded_{sharded}, wake_{std::move(wake)} {
+                   std::function<void(const nonce&)> wake,
+                   std::function<bool(const std::string&)> released)
+    : sharded_{sharded}, wake_{std::move(wake)}, released_{std::move(released)} {
     s.stays_open = true;
     s.opened = [this] { opened(); };
     s.broken = [this](const failure&) { broken(); };
@@ -88,6 +89,12 @@ void listener::drop_idle(instant now, std::string& out) {
     }
 }
 
+bool listener::hears_of(const std::string& name) const {
+    const std::lock_guard lock{guard_};
+    const auto found = channels_.find(name);
+    return found != channels_.end() && found->second.heard_since != never;
+}
+
 void listener::opened() {
     std::string out;
     {
@@ -120,6 +127,8 @@ void listener::heard(const reply& what) {
             found->second.heard_since = boot_clock::now();
         who = found->second.who;
     }
+    if (!confirmed && !released_(std::string{what[1].text()}))
+        return;
     for (const auto& one : who)
         wake_(one);
 }

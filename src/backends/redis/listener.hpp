@@ -25,7 +25,8 @@ public:
     listener(std::shared_ptr<reactor>,
              line_settings,
              bool sharded,
-             std::function<void(const nonce&)> wake);
+             std::function<void(const nonce&)> wake,
+             std::function<bool(const std::string& channel)> released);
 
     enum class hears : std::uint8_t { all_since_asked, not_yet };
     /// Tells `who` of every message from now on. `not_yet`: woken once it can be relied on.
@@ -34,6 +35,9 @@ public:
     /// A channel of one's own is given up at once, a shared one when it has been idle for a while.
     enum class keeping : std::uint8_t { warm, none };
     void stop(const std::string& channel, const nonce& who, keeping);
+
+    /// Whether messages to this channel reach us, too.
+    [[nodiscard]] bool hears_of(const std::string& channel) const;
 
     void move_to(const endpoint& to) { line_->move_to(to); }
     void close() { line_->close(); }
@@ -54,6 +58,7 @@ private:
 
     const bool sharded_;
     const std::function<void(const nonce&)> wake_;
+    const std::function<bool(const std::string&)> released_; // false: no reason to wake anybody
     mutable std::mutex guard_;
     std::map<std::string, channel, std::less<>> channels_;
     std::deque<std::string> idle_; // the longest first; some are in use again

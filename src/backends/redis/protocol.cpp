@@ -207,6 +207,12 @@ void protocol::take_by_force(std::string& out, std::string_view lock, calling ho
         << (layout_ == layout::plain ? plain_channel(name) : std::string{});
 }
 
+void protocol::look(std::string& out, std::string_view lock, calling how) const {
+    const auto name = key(lock);
+    call_script(out, all_scripts().look, how, 4, 0)
+        << name << token_key(name) << queue_key(name) << permits_key(name);
+}
+
 protocol::verdict protocol::attempted(const reply& r, const claim& what) const {
     verdict made;
     if (r.is_error()) {
@@ -247,11 +253,10 @@ protocol::verdict protocol::attempted(const reply& r, const claim& what) const {
     return made;
 }
 
-int protocol::given_back(const reply& r) {
+std::int64_t protocol::given_back(const reply& r) {
     if (r.is() != reply::kind::number)
         return -1;
-    const auto n = *r.number();
-    return n == 0 || n == 1 ? static_cast<int>(n) : -1;
+    return std::max<std::int64_t>(*r.number(), -1);
 }
 
 } // namespace holdfast::redis

@@ -40,6 +40,7 @@ public:
     void attempt(std::string& out, const claim&, joining, std::int64_t not_after_us, calling) const;
     void give_back(std::string& out, const claim&, calling) const;
     void take_by_force(std::string& out, std::string_view name, calling) const;
+    void look(std::string& out, std::string_view name, calling) const;
 
     /// Several of one structure and ttl; more than one only of structure::holder.
     void prolong(std::string& out, std::span<const claim* const>, calling) const;
@@ -55,8 +56,8 @@ public:
     };
     [[nodiscard]] verdict attempted(const reply&, const claim&) const;
 
-    /// 1 was ours, 0 was not; less: the answer makes no sense.
-    [[nodiscard]] static int given_back(const reply&);
+    /// 0: it was not ours; else how many heard of the release, and one more. Less: no sense.
+    [[nodiscard]] static std::int64_t given_back(const reply&);
 
     [[nodiscard]] const holder_names& holders() const noexcept { return holders_; }
     [[nodiscard]] const std::string& prefix() const noexcept { return prefix_; }

@@ -63,13 +63,14 @@ return {0, redis.call('pttl', KEYS[1]), redis.call('hkeys', KEYS[1])[1]}
 )";
 
 // KEYS lock queue            ARGV holder channel publish
+// Answers how many heard of it, and one more.
 constexpr const char* give_back = R"(
 if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return 0 end
 redis.call('del', KEYS[1])
-redis.call(ARGV[3], ARGV[2], '0')
+local heard = redis.call(ARGV[3], ARGV[2], '0')
 local head = redis.call('lindex', KEYS[2], 0)
-if head then redis.call(ARGV[3], ARGV[2] .. ':' .. head, '0') end
-return 1
+if head then heard = heard + redis.call(ARGV[3], ARGV[2] .. ':' .. head, '0') end
+return 1 + heard
 )";
 
 // KEYS lock…                 ARGV ttl holder…
@@ -337,6 +338,20 @@ end
 return 0
 )";
 
+// KEYS lock token queue permits_out
+constexpr const char* look = R"(
+local kind = redis.call('type', KEYS[1]).ok
+local fields, value = {}, ''
+if kind == 'hash' and redis.call('hlen', KEYS[1]) <= 10000 then
+  fields = redis.call('hgetall', KEYS[1])
+  if redis.call('hexists', KEYS[1], 'mode') == 1 then value = 'rw' end
+elseif kind == 'string' then value = redis.call('getrange', KEYS[1], 0, 200) end
+local permits = redis.call('type', KEYS[4]).ok == 'zset' and
+  redis.call('zrangebyscore', KEYS[4], math.floor(us / 1000), '+inf', 'withscores') or {}
+return {kind, redis.call('pttl', KEYS[1]), fields, redis.call('get', KEYS[2]) or '0',
+  redis.call('lrange', KEYS[3], 0, 999), permits, told(us), value}
+)";
+
 // The plain layout: one string, 32 digits of the holder's own and the fence behind a dot.
 
 // KEYS lock                  ARGV holder ttl not_after
@@ -359,8 +374,7 @@ constexpr const char* give_back_string = R"(
 local now = redis.call('get', KEYS[1])
 if not now or string.sub(now, 1, 33) ~= ARGV[1] .. '.' then return 0 end
 redis.call('del', KEYS[1])
-redis.call(ARGV[3], ARGV[2], '0')
-return 1
+return 1 + redis.call(ARGV[3], ARGV[2], '0')
 )";
 
 // KEYS lock                  ARGV ttl holder
@@ -393,8 +407,8 @@ scripts::scripts()
                                                               {in_time, redis::give_back_permit})},
       prolong_permit{joined({in_time, redis::prolong_permit})},
       take_by_force{joined({in_time, purge, redis::take_by_force})},
-      take_string{joined({in_time, redis::take_string})}, give_back_string{redis::give_back_string},
-      prolong_string{redis::prolong_string} {}
+      look{joined({in_time, redis::look})}, take_string{joined({in_time, redis::take_string})},
+      give_back_string{redis::give_back_string}, prolong_string{redis::prolong_string} {}
 
 const scripts& all_scripts() {
     static const scripts all;

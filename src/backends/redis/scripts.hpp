@@ -26,7 +26,7 @@ struct scripts {
     script read, give_back_read, prolong_read;            //
     script write, give_back_write, prolong_write;         //
     script take_permit, give_back_permit, prolong_permit; //
-    script take_by_force;                                 //
+    script take_by_force, look;                           //
     script take_string, give_back_string, prolong_string; // layout=plain
 
     scripts();

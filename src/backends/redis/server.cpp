@@ -232,8 +232,8 @@ void server::ask(
 listener& server::ears() {
     const std::lock_guard lock{guard_};
     if (!ears_)
-        ears_ =
-            std::make_unique<listener>(with_->hot, settings(false), with_->sharded, with_->wake);
+        ears_ = std::make_unique<listener>(
+            with_->hot, settings(false), with_->sharded, with_->wake, with_->released);
     return *ears_;
 }
 
@@ -269,6 +269,10 @@ void server::line_broken(const failure& why) {
     if (tell)
         with_->link(link_state::suspended, why.detail);
     with_->trouble(where(), why);
+}
+
+bool server::settled() const {
+    return std::all_of(hot_.begin(), hot_.end(), [](const auto& one) { return one->settled(); });
 }
 
 void server::move_to(const endpoint& to) {

@@ -61,6 +61,7 @@ struct acquaintance {
     bool wants_primary = true;
     bool in_cluster = false;
     std::function<void(const nonce&)> wake;
+    std::function<bool(const std::string& channel)> released; ///< false: nobody need be woken
     std::function<void(link_state, const std::string&)> link;
     std::function<void(const std::string&)> notice;
     std::function<void(const endpoint&, const failure&)> trouble; ///< it may be no primary any more
@@ -88,6 +89,8 @@ public:
     [[nodiscard]] listener& ears();
     [[nodiscard]] server_facts facts() const;
     [[nodiscard]] endpoint where() const;
+
+    [[nodiscard]] bool settled() const; ///< no request is on its way
 
     void move_to(const endpoint&);
     void close();

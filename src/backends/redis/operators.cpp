@@ -1,0 +1,286 @@
+// What an operator asks of Redis: who holds and waits, and whether the server can be trusted.
+
+#include "backends/redis/backend.hpp"
+#include "backends/redis/errors.hpp"
+#include "backends/redis/looking.hpp"
+
+#include <algorithm>
+#include <fnmatch.h>
+#include <set>
+
+namespace holdfast::redis {
+namespace {
+
+constexpr const char* scanned_at_a_time = "1000";
+constexpr std::size_t most_names = 100'000; // of one answer
+
+[[nodiscard]] bool is_pattern(std::string_view text) {
+    return text.find_first_of("*?[\\") != std::string_view::npos;
+}
+
+} // namespace
+
+// ---------------------------------------------------------------------------------- inspecting
+
+/// One inspection: first the names and the notes, by walking over the keys of all primaries; then a
+/// look at each name. Kept alive by the request that is on its way.
+struct redis_backend::inspection : std::enable_shared_from_this<inspection> {
+    inspection(redis_backend& b, const call& c, std::string p)
+        : engine{b}, asked{c}, pattern{std::move(p)} {}
+
+    void begin() {
+        servers = engine.directory_->primaries();
+        if (servers.empty())
+            return fail(errc::backend_unavailable);
+        const auto prefix = engine.protocol_.prefix();
+        if (!is_pattern(pattern))
+            names.insert(pattern);
+        else if (engine.protocol_.shares_with_java())
+            walks = {{prefix + pattern, "hash", &inspection::found_name},
+                     {"{" + prefix + pattern + "}:timeout", "zset", &inspection::found_permits}};
+        else
+            walks = {{prefix + pattern, "string", &inspection::found_name}};
+        walks.push_back({std::string{note_prefix} + "*", "string", &inspection::found_note});
+        walk_on("0");
+    }
+
+    // ---- walking over keys
+
+    struct walk {
+        std::string match;
+        const char* type;
+        void (inspection::*found)(std::string_view key);
+    };
+
+    void walk_on(const std::string& cursor) {
+        if (at_walk == walks.size())
+            return read_notes();
+        std::string bytes;
+        append_command(bytes,
+                       {"SCAN",
+                        cursor,
+                        "MATCH",
+                        walks[at_walk].match,
+                        "COUNT",
+                        scanned_at_a_time,
+                        "TYPE",
+                        walks[at_walk].type});
+        servers[at_server]->ask(
+            server::way::hot,
+            0,
+            bytes,
+            asked.answer_by,
+            [self = shared_from_this()](const reply& r, const failure* f) { self->walked(r, f); });
+    }
+
+    void walked(const reply& r, const failure* f) {
+        if (f != nullptr || r.is_error() || r.size() != 2)
+            return fail(f != nullptr   ? f->code
+                        : r.is_error() ? failure_of(r.text()).code
+                                       : not_understood().code);
+        for (std::size_t i = 0; i < r[1].size(); ++i)
+            (this->*walks[at_walk].found)(r[1][i].text());
+        const std::string cursor{r[0].text()};
+        if (cursor != "0" && names.size() < most_names)
+            return walk_on(cursor);
+        if (++at_server == servers.size()) {
+            at_server = 0;
+            ++at_walk;
+        }
+        walk_on("0");
+    }
+
+    void found_name(std::string_view key) {
+        const auto& prefix = engine.protocol_.prefix();
+        if (key.starts_with(prefix) && !key.starts_with(note_prefix))
+            names.emplace(key.substr(prefix.size()));
+    }
+    void found_permits(std::string_view key) {
+        key.remove_prefix(1); // {
+        key.remove_suffix(std::string_view{"}:timeout"}.size());
+        found_name(key);
+    }
+    void found_note(std::string_view key) { clients.emplace(key.substr(note_prefix.size())); }
+
+    // ---- reading notes, then locks
+
+    void read_notes() {
+        pending = clients.size() + 1;
+        for (const auto& client : clients) {
+            const auto key = std::string{note_prefix} + client;
+            std::string bytes;
+            append_command(bytes, {"GET", key});
+            engine.directory_->ask(
+                server::way::hot,
+                key,
+                bytes,
+                asked.answer_by,
+                [self = shared_from_this(), client](const reply& r, const failure* f) {
+                    if (f == nullptr)
+                        if (auto known = note_from(r.text())) {
+                            const std::lock_guard lock{self->guard};
+                            self->notes.emplace(client, std::move(*known));
+                        }
+                    self->one_done(&inspection::look_at_locks);
+                });
+        }
+        one_done(&inspection::look_at_locks);
+    }
+
+    void look_at_locks() {
+        // Who waits for a lock that nobody holds is still to be seen.
+        for (const auto& [_, n] : notes)
+            for (const auto& w : n.waits)
+                if (!is_pattern(pattern) ? w.name == pattern : matches(w.name))
+                    names.insert(w.name);
+        pending = names.size() + 1;
+        for (const auto& name : names) {
+            engine.run(
+                server::way::hot,
+                engine.protocol_.key(name),
+                asked.answer_by,
+                [this, name](std::string& out, calling how) {
+                    engine.protocol_.look(out, name, how);
+                },
+                [self = shared_from_this(), name](const reply& r, const failure* f) {
+                    if (f == nullptr && !r.is_error())
+                        if (auto lock_found =
+                                lock_from(name, r, self->notes, self->engine.how_.layout)) {
+                            const std::lock_guard lock{self->guard};
+                            self->locks.push_back(std::move(*lock_found));
+                        }
+                    if (f != nullptr)
+                        self->trouble = f->code;
+                    self->one_done(&inspection::finish);
+                });
+        }
+        one_done(&inspection::finish);
+    }
+
+    void finish() {
+        if (trouble)
+            return fail(*trouble);
+        std::sort(locks.begin(), locks.end(), [](const lock_info& a, const lock_info& b) {
+            return a.name < b.name;
+        });
+        engine.events_->inspected(asked.ticket, std::move(locks));
+    }
+
+    [[nodiscard]] bool matches(const std::string& name) const {
+        return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+    }
+
+    void one_done(void (inspection::*next)()) {
+        {
+            const std::lock_guard lock{guard};
+            if (--pending > 0)
+                return;
+        }
+        (this->*next)();
+    }
+
+    void fail(error_code why) { engine.events_->inspected(asked.ticket, why); }
+
+    redis_backend& engine;
+    const call asked;
+    const std::string pattern;
+    std::vector<std::shared_ptr<server>> servers;
+    std::vector<walk> walks;
+    std::size_t at_walk = 0, at_server = 0;
+    std::set<std::string> names, clients;
+    std::mutex guard;
+    std::size_t pending = 0;
+    notes_by_client notes;
+    std::vector<lock_info> locks;
+    std::optional<error_code> trouble;
+};
+
+void redis_backend::inspect(const call& c, const std::string& pattern) {
+    std::make_shared<inspection>(*this, c, pattern)->begin();
+}
+
+// ----------------------------------------------------------------------------------- examining
+
+/// One examination: the same few questions to every primary, answered when the last one is.
+struct redis_backend::examination {
+    call asked;
+    backend_events* to = nullptr;
+    options how;
+    std::mutex guard;
+    std::size_t pending = 0;
+    std::map<std::string, server_state> states;
+    std::vector<finding> findings;
+
+    void one_done() {
+        {
+            const std::lock_guard lock{guard};
+            if (--pending > 0)
+                return;
+        }
+        for (const auto& [where, state] : states)
+            for (auto& one : findings_of(where, state, how))
+                findings.push_back(std::move(one));
+        std::stable_sort(findings.begin(), findings.end(), [](const finding& a, const finding& b) {
+            return static_cast<int>(a.how) > static_cast<int>(b.how);
+        });
+        to->examined(asked.ticket, std::move(findings));
+    }
+};
+
+void redis_backend::examine(const call& c) {
+    auto all = std::make_shared<examination>();
+    all->asked = c;
+    all->to = events_;
+    all->how = how_;
+    const auto servers = directory_->primaries();
+    all->pending = servers.size() + 1;
+    if (servers.empty())
+        all->findings.push_back({finding::grade::danger, "No server was found.", "Check the URL."});
+    struct question {
+        std::initializer_list<std::string_view> words;
+        void (*learn)(server_state&, const reply&);
+    };
+    static const question questions[] = {
+        {{"CONFIG", "GET", "appendfsync"},
+         [](server_state& s, const reply& r) { s.append_fsync = r[1].text(); }},
+        {{"CONFIG", "GET", "min-replicas-to-write"},
+         [](server_state& s, const reply& r) { s.min_replicas = r[1].number().value_or(-1); }},
+        {{"TIME"},
+         [](server_state& s, const reply& r) {
+             if (const auto seconds = r[0].number())
+                 s.clock_difference = std::chrono::seconds{
+                     *seconds - std::chrono::duration_cast<std::chrono::seconds>(
+                                    std::chrono::system_clock::now().time_since_epoch())
+                                    .count()};
+         }},
+        {{"INFO"}, [](server_state& s, const reply& r) { learn_from_info(s.facts, r.text()); }},
+    };
+    for (const auto& one : servers) {
+        const auto where = one->where().text();
+        for (const auto& q : questions) {
+            std::string bytes;
+            append_command(bytes, q.words);
+            const bool last = &q == std::end(questions) - 1;
+            one->ask(server::way::hot,
+                     0,
+                     bytes,
+                     c.answer_by,
+                     [all, where, &q, last](const reply& r, const failure* f) {
+                         {
+                             const std::lock_guard lock{all->guard};
+                             if (f == nullptr)
+                                 q.learn(all->states[where], r);
+                             else if (last)
+                                 all->findings.push_back({finding::grade::danger,
+                                                          "It cannot be used: " + f->detail + ".",
+                                                          "Start it, or correct the URL."});
+                         }
+                         if (last)
+                             all->one_done();
+                     });
+        }
+    }
+    all->one_done();
+}
+
+} // namespace holdfast::redis
