@@ -140,6 +140,7 @@ private:
     void stop_waiting(const nonce&) noexcept;
     void clear_forgotten(ledger&, instant now, aftermath&);
     void hear(const letter&, tidings&);
+    void hear_of_the_dead(tidings&);
     void look_for_taken(tidings&);
     void look_for_grant(const nonce&, tidings&);
     [[nodiscard]] bool is_believed(const letter&) const;
@@ -149,7 +150,7 @@ private:
         return generation_ != detail::fork_generation();
     }
     [[nodiscard]] ledger book() {
-        return {*file_.db, watches_, presence_ ? presence_->id() : process_id{}};
+        return {*file_.db, watches_, met_, presence_ ? presence_->id() : process_id{}};
     }
 
     const machine& on_;
@@ -167,6 +168,7 @@ private:
     turns turns_; // everything below belongs to whoever has the turn
     lock_file file_;
     watch_list watches_;
+    acquaintances met_;
     std::optional<presence> presence_; // from the first claim on
     std::unordered_map<nonce, waiting, nonce_hash> waiting_;
     std::map<bond_class, bond_id> usual_;           // the bond that all grants of a class share
@@ -198,6 +200,7 @@ void engine::attempt(const call& c, const std::shared_ptr<const claim>& what, jo
             const auto usual = usual_.find({what->ttl, what->lock_delay}); // none with a delay
             const asker us{usual == usual_.end() ? std::nullopt : std::optional{usual->second},
                            fresh,
+                           children_,
                            forgotten_};
             done = rules.attempt(*what, join, us, now, after);
         });
@@ -524,7 +527,7 @@ void engine::register_us(const party* who, instant by, tidings& news) {
                     throw trouble{SQLITE_PERM, file_.path + " is in use in another time namespace"};
                 entered = presence_->still_there();
                 if (entered)
-                    rules.enter(named, children_, now, after);
+                    rules.enter(named, now, after);
             });
         } catch (...) {
             if (presence_)
@@ -651,22 +654,17 @@ void engine::clear_forgotten(ledger& rules, instant now, aftermath& then) {
 
 // -------------------------------------------------------------------------------- what we hear
 
-// Never writes: whatever is to be done, the core will ask for it.
+// Never writes: whatever is to be done, the core will ask for it. Usually it was a letter; should
+// somebody have died as well, the descriptor stays readable and we come again.
 void engine::on_readable() {
     constexpr duration a_while = std::chrono::milliseconds{100};
     tidings news;
     const auto by = after(boot_clock::now(), a_while);
     const auto failed = in_turn(by, news, [&] {
         file_.db->wait_until(by);
-        for (const auto who : watches_.ended())
-            for (auto& [about, claim] : waiting_)
-                if (std::erase(claim.watched, who) > 0) {
-                    watches_.unwatch(who);
-                    news.woken.push_back(about);
-                }
-        if (!presence_)
-            return;
-        const auto come = presence_->read();
+        const auto come = presence_ ? presence_->read() : mail{};
+        if (come.letters.empty() && !come.torn)
+            return hear_of_the_dead(news);
         if (!come.harmless())
             for (auto& [about, claim] : waiting_)
                 claim.asked = never;
@@ -683,6 +681,15 @@ void engine::on_readable() {
     });
     static_cast<void>(failed); // what could not be read will be asked for again
     tell(std::move(news));
+}
+
+void engine::hear_of_the_dead(tidings& news) {
+    for (const auto who : watches_.ended())
+        for (auto& [about, claim] : waiting_)
+            if (std::erase(claim.watched, who) > 0) {
+                watches_.unwatch(who);
+                news.woken.push_back(about);
+            }
 }
 
 void engine::hear(const letter& l, tidings& news) {

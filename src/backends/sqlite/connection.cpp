@@ -62,12 +62,12 @@ void rows::bind_number(std::int64_t value) {
 
 void rows::bind(std::string_view text) {
     check(sqlite3_bind_text64(
-        statement_, ++bound_, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8));
+        statement_, ++bound_, text.data(), text.size(), SQLITE_STATIC, SQLITE_UTF8));
 }
 
 void rows::bind(const holdfast::nonce& value) {
     check(sqlite3_bind_blob64(
-        statement_, ++bound_, value.bytes.data(), value.bytes.size(), SQLITE_TRANSIENT));
+        statement_, ++bound_, value.bytes.data(), value.bytes.size(), SQLITE_STATIC));
 }
 
 bool rows::is_null(int column) const noexcept {

@@ -42,8 +42,8 @@ public:
     template <class Integer>
     requires std::is_integral_v<Integer>
     void bind(Integer value) { bind_number(static_cast<std::int64_t>(value)); }
-    void bind(std::string_view);
-    void bind(const nonce&);
+    void bind(std::string_view); ///< not copied: it must outlive this run
+    void bind(const nonce&);     ///< neither
     template <class Enum>
     requires std::is_enum_v<Enum>
     void bind(Enum value) { bind_number(static_cast<std::int64_t>(value)); }
@@ -72,6 +72,12 @@ private:
     int bound_ = 0;
 };
 
+/// Numbers are copied; what has an address is read there.
+template <class Value>
+inline constexpr bool outlives_a_run =
+    std::is_lvalue_reference_v<Value> || !(std::is_convertible_v<Value, std::string_view> ||
+                                           std::is_same_v<std::remove_cvref_t<Value>, nonce>);
+
 class connection {
 public:
     /// Opens an existing file and reads nothing of it yet.
@@ -95,13 +101,14 @@ public:
     void wait_until(instant by) noexcept { wait_until_ = by; }
 
     /// Runs a statement of the protocol: bind in order, then step through its rows.
-    template <class... Values> [[nodiscard]] rows ask(query which, const Values&... values) {
+    template <class... Values> [[nodiscard]] rows ask(query which, Values&&... values) {
+        static_assert((outlives_a_run<Values> && ...), "a temporary is gone before the first row");
         rows run{db_, prepared(which)};
         (run.bind(values), ...);
         return run;
     }
     /// As ask(), for statements that answer nothing. Says how many rows it changed.
-    template <class... Values> int tell(query which, const Values&... values) {
+    template <class... Values> int tell(query which, Values&&... values) {
         ask(which, values...).finish();
         return changed();
     }

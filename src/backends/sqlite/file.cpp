@@ -90,8 +90,8 @@ void put_empty_file(const std::string& path, const sharing& who) {
 
 void write_tables(connection& db, const std::string& domain, const std::string& first_fence) {
     db.execute(schema);
-    db.execute("INSERT INTO meta VALUES (1, '" + domain + "', " + first_fence + ", " + first_fence +
-               ")");
+    db.execute("INSERT INTO meta VALUES (1, '" + domain + "')");
+    db.execute("INSERT INTO line VALUES ('', 0, x'', 0, 0, 0, 0, " + first_fence + ", 0, 0)");
     db.execute("PRAGMA user_version = " + std::to_string(schema_version));
 }
 
@@ -177,8 +177,11 @@ enum class nature : std::uint8_t { empty, ours, another_database, no_database };
 /// Whether somebody has taken a table or the counter out of it.
 [[nodiscard]] bool has_all(connection& db) {
     return db.ask_number("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN"
-                         " ('meta', 'process', 'bond', 'holder', 'waiter', 'taken')") == 6 &&
-           db.ask_number("SELECT count(*) FROM meta") == 1;
+                         " ('meta', 'process', 'bond', 'line', 'taken')") == 5 &&
+           db.ask_number("SELECT count(*) FROM sqlite_schema WHERE type = 'view' AND name IN"
+                         " ('holder', 'waiter', 'counter')") == 3 &&
+           db.ask_number("SELECT count(*) FROM meta") == 1 &&
+           db.ask_number("SELECT count(*) FROM counter") == 1;
 }
 
 enum class state : std::uint8_t { good, unmade, old, damaged };
@@ -259,7 +262,7 @@ void move_aside(lock_file& file, const machine& on) {
 
 // ---------------------------------------------------------------------- of an older holdfast
 
-/// Alone, and with nobody alive, nothing in it matters but the fences.
+/// Alone, and with nobody alive, nothing in it matters but the fences. (Formats 1 and 2.)
 void bring_up_to_date(lock_file& file, const machine& on) {
     if (somebody_lives(file.directory))
         refuse(file.path +
@@ -279,11 +282,12 @@ void bring_up_to_date(lock_file& file, const machine& on) {
 /// above all that may have been handed out.
 void start_afresh(connection& db, const std::string& domain, std::int64_t floor) {
     transaction whole{db};
-    for (const char* table : {"holder", "waiter", "bond", "process", "taken"})
+    for (const char* table : {"bond", "process", "taken"})
         db.execute(std::string{"DELETE FROM "} + table);
-    db.execute("UPDATE meta SET domain = '" + domain + "', fence_next = max(fence_end, " +
-               std::to_string(floor) + "), fence_end = max(fence_end, " + std::to_string(floor) +
-               ")");
+    db.execute("DELETE FROM line WHERE name > ''");
+    db.execute("UPDATE line SET fence = max(fence + reserved, " + std::to_string(floor) +
+               "), reserved = 0");
+    db.execute("UPDATE meta SET domain = '" + domain + "'");
     whole.commit();
 }
 

@@ -14,11 +14,12 @@ constexpr duration longest_ttl = std::chrono::hours{24 * 365 * 100}; // sums of 
     return {.ttl = row.length(first),
             .lock_delay = row.length(first + 1),
             .expires_at = row.at(first + 2),
-            .shared = row.number(first + 3) != 0};
+            .shared = row.number(first + 3) != 0,
+            .children_keep_it = row.number(first + 4) != 0};
 }
 
 [[nodiscard]] waiter_row read_waiter(const rows& row) {
-    waiter_row w{.seq = row.number(0),
+    waiter_row w{.place = row.number(0),
                  .nonce = row.nonce(1),
                  .process = row.as<process_id>(2),
                  .bond = row.as<bond_id>(3),
@@ -62,8 +63,7 @@ holder_row read_holder(const rows& row) {
                  .fence = fence{row.number(4)},
                  .reserved = row.as<std::uint32_t>(5),
                  .granted_at = row.at(6),
-                 .kept_by = std::nullopt,
-                 .children_keep_locks = row.number(11) != 0};
+                 .kept_by = std::nullopt};
     if (!row.is_null(7))
         h.kept_by = read_bond(row, 7);
     return h;
@@ -95,7 +95,7 @@ ledger::attempt(const claim& c, joining join, const asker& us, instant now, afte
     if (queue.mine) { // before serving: who asks again is not frozen
         keep_bond(t, known_bond(t, &queue.mine->bond));
         if (t.result.bond->id != queue.mine->bond)
-            db_.tell(query::waiter_rebind, t.result.bond->id, c.name, queue.mine->seq);
+            db_.tell(query::waiter_rebind, t.result.bond->id, c.name, queue.mine->place);
         queue = queue_of(c.name, c.nonce, now); // others of ours may have been thawed with it
     }
     hear_queue(t, join, std::move(holders), std::move(queue));
@@ -174,14 +174,16 @@ void ledger::keep_bond(trial& t,
     const bond_row row{.ttl = ttl,
                        .lock_delay = std::min(t.what.lock_delay, longest_ttl),
                        .expires_at = sqlite::after(t.now, ttl),
-                       .shared = shares_bond(t.what)};
+                       .shared = shares_bond(t.what),
+                       .children_keep_it = t.us.of_us == children::keep_locks};
     const auto made = db_.tell(query::bond_add,
                                self_,
                                t.us.fresh,
                                row.ttl,
                                row.lock_delay,
                                row.expires_at,
-                               row.shared ? 1 : 0);
+                               row.shared ? 1 : 0,
+                               row.children_keep_it ? 1 : 0);
     if (made != 1)
         throw unregistered{SQLITE_BUSY, "this process is no longer known in the lock file"};
     t.result.bond = kept{t.us.fresh, row};
@@ -210,10 +212,10 @@ std::pair<fence, std::uint32_t> ledger::take_fence(mode how, fence_range numbers
         return {};
     if (how == mode::shared)
         return {fence{numbers.next - 1}, 0};
-    const auto after_ours = numbers.next + 1 + reserved_passes;
-    if (after_ours > numbers.end)
+    constexpr auto taken = 1 + reserved_passes;
+    if (numbers.next + taken > numbers.end)
         throw out_of_fences{};
-    db_.tell(query::fence_move, after_ours);
+    db_.tell(query::fence_take, taken);
     return {fence{numbers.next}, static_cast<std::uint32_t>(reserved_passes)};
 }
 
@@ -227,7 +229,7 @@ void ledger::say_wait(trial& t,
         keep_bond(t, known_bond(t, nullptr));
         db_.tell(query::waiter_add,
                  c.name,
-                 queue.last + 1, // it is not in there, so it was read to its end
+                 queue.last + 1,
                  c.nonce,
                  self_,
                  t.result.bond->id,
@@ -262,7 +264,7 @@ ledger::refusal(trial& t, const queue_view& queue, const std::vector<holder_row>
         const auto life = life_of(h.process);
         if (life != liveness::unknown) // if it died since settle() looked, that is seen at once
             watch(h.process);
-        if (!(h.children_keep_locks && life == liveness::alive))
+        if (!(h.kept_by->children_keep_it && life == liveness::alive))
             no.retry_after = std::min(no.retry_after,
                                       std::max(free_at(*h.kept_by) - t.now, duration{}) + a_little);
     }
@@ -273,13 +275,13 @@ std::optional<bond_id> ledger::withdraw(const claim& c, instant now, aftermath& 
     std::optional<bond_id> own;
     {
         auto gone = db_.ask(query::waiter_remove, c.name, c.nonce);
-        std::optional<std::int64_t> seq;
+        std::optional<std::int64_t> place;
         while (gone.next()) {
-            seq = gone.number(0);
+            place = gone.number(0);
             own = gone.as<bond_id>(1);
         }
-        if (seq) {
-            auto next = db_.ask(query::waiter_after, c.name, *seq);
+        if (place) {
+            auto next = db_.ask(query::waiter_after, c.name, *place);
             if (next.next())
                 after.letters.push_back(
                     {next.as<process_id>(0), {letter::word::look, next.nonce(1)}});
@@ -393,21 +395,47 @@ std::vector<holder_row> ledger::holders_of(const std::string& name) {
     return all;
 }
 
+// Who comes new needs to know the end of the queue, not all of it.
 ledger::queue_view ledger::queue_of(const std::string& name, const nonce& mine, instant now) {
-    queue_view view;
+    std::uint32_t size = 0;
+    bool stands_in_it = false;
+    {
+        auto found = db_.ask(query::queue_size, name, mine);
+        if (found.next()) {
+            size = found.as<std::uint32_t>(0);
+            stands_in_it = found.number(1) != 0;
+        }
+    }
+    if (stands_in_it)
+        return queue_up_to(name, mine, now);
+    auto view = size == 0 ? queue_view{} : end_of_queue(name, now);
+    view.ahead = view.nearest ? size : 0;
+    return view;
+}
+
+ledger::queue_view ledger::queue_up_to(const std::string& name, const nonce& mine, instant now) {
+    queue_view view{.mine = {}, .nearest = {}, .empty = false};
     auto found = db_.ask(query::waiters_of, name);
-    while (found.next()) {
-        view.empty = false;
+    while (!view.mine && found.next()) {
         const auto w = read_waiter(found);
-        view.last = w.seq;
         if (w.nonce == mine) {
             view.mine = w;
-            break;
+        } else if (!is_frozen(w, now)) {
+            ++view.ahead;
+            view.nearest = w;
         }
-        if (is_frozen(w, now))
-            continue;
-        ++view.ahead;
-        view.nearest = w;
+    }
+    return view;
+}
+
+ledger::queue_view ledger::end_of_queue(const std::string& name, instant now) {
+    queue_view view{.mine = {}, .nearest = {}, .empty = false};
+    auto found = db_.ask(query::waiters_from_the_end, name);
+    while (!view.nearest && found.next()) {
+        const auto w = read_waiter(found);
+        view.last = std::max(view.last, w.place);
+        if (!is_frozen(w, now))
+            view.nearest = w;
     }
     return view;
 }
@@ -417,10 +445,16 @@ liveness ledger::life_of(process_id id) {
 }
 
 std::optional<party> ledger::party_of(process_id id) {
+    constexpr std::size_t many = 64;
+    if (const auto known = met_.find(id); known != met_.end())
+        return known->second;
     auto found = db_.ask(query::process_find, id);
     if (!found.next())
         return std::nullopt;
-    return party{std::string{found.text(0)}, found.number(1), std::string{found.text(2)}};
+    if (met_.size() >= many)
+        met_.clear();
+    const party who{std::string{found.text(0)}, found.number(1), std::string{found.text(2)}};
+    return met_.emplace(id, who).first->second;
 }
 
 // ------------------------------------------------------------------------------------- serving
@@ -468,7 +502,7 @@ void ledger::admit(
     const std::string& name, const waiter_row& w, bool wanted, instant now, aftermath& after) {
     HOLDFAST_ASSERT(w.kept_by, "who is not frozen has a bond");
     const auto [number, reserved] = take_fence(w.mode, fences());
-    db_.tell(query::waiter_admitted, name, w.seq);
+    db_.tell(query::waiter_admitted, name, w.place, w.nonce);
     db_.tell(query::holder_add, name, w.nonce, w.process, w.bond, w.mode, number, reserved, now);
     auto row = *w.kept_by;
     if (!row.shared || is_due(row, now)) {
@@ -538,10 +572,8 @@ void ledger::end_forgotten(bond_id id, instant now, aftermath& after) {
 // counted from now or from when its lease was over; then its row stays until that has passed too.
 // One that is silent (its FIFO is gone, so nobody can tell) keeps what is not over by time.
 void ledger::bury(process_id who, end how, instant now, aftermath& after) {
-    if (how == end::died) {
+    if (how == end::died)
         db_.tell(query::bonds_of_dead_cut, now, who);
-        db_.tell(query::process_is_dead, who);
-    }
     db_.tell(query::bonds_over_remove, who, now);
 
     std::vector<std::string> touched;
@@ -561,8 +593,8 @@ void ledger::bury(process_id who, end how, instant now, aftermath& after) {
             while (gone.next())
                 places.emplace_back(gone.text(0), gone.number(1));
         }
-        for (auto& [name, seq] : places) {
-            auto next = db_.ask(query::waiter_after, name, seq);
+        for (auto& [name, place] : places) {
+            auto next = db_.ask(query::waiter_after, name, place);
             if (next.next())
                 after.letters.push_back(
                     {next.as<process_id>(0), {letter::word::look, next.nonce(1)}});
@@ -590,13 +622,8 @@ void ledger::bury_the_dead(instant now, aftermath& after) {
 
 // ------------------------------------------------------------------------------ coming and going
 
-void ledger::enter(const party& who, children which, instant now, aftermath& after) {
-    db_.tell(query::process_add,
-             self_,
-             who.host,
-             who.pid,
-             who.purpose,
-             which == children::keep_locks ? 1 : 0);
+void ledger::enter(const party& who, instant now, aftermath& after) {
+    db_.tell(query::process_add, self_, who.host, who.pid, who.purpose);
     sweep(now, after);
 }
 

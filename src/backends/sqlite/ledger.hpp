@@ -23,6 +23,7 @@
 
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -47,7 +48,7 @@ struct aftermath {
     std::vector<process_id> buried; ///< their FIFOs are of no use any more
 };
 
-/// No number is left below meta.fence_end: roll back, reserve_fences(), and do it all again.
+/// No number is left below counter.reserved_to: roll back, reserve_fences(), and do it all again.
 struct out_of_fences {};
 
 /// The file does not know us: our process row was taken for a dead one's, or deleted.
@@ -65,6 +66,7 @@ struct kept {
 struct asker {
     std::optional<bond_id> usual; ///< our bond for this ttl and lock delay, if it is not forgotten
     bond_id fresh{};              ///< the number for a new one
+    children of_us{};             ///< what they do with it
     const std::unordered_set<bond_id>& forgotten;
 };
 
@@ -77,10 +79,13 @@ struct attempted {
     bool wanted = false; ///< granted, and others wait
 };
 
+/// Who is behind a number. That never changes, so it is asked for once.
+using acquaintances = std::unordered_map<process_id, party>;
+
 class ledger {
 public:
-    ledger(connection& db, watch_list& watches, process_id self) noexcept
-        : db_{db}, watches_{watches}, self_{self} {}
+    ledger(connection& db, watch_list& watches, acquaintances& met, process_id self) noexcept
+        : db_{db}, watches_{watches}, met_{met}, self_{self} {}
 
     [[nodiscard]] attempted attempt(const claim&, joining, const asker&, instant now, aftermath&);
     /// Says which bond went with it, if it was an explicit lease's own.
@@ -98,7 +103,7 @@ public:
     /// Ends a bond of ours that was forgotten, once its time and its lock delay are over.
     void end_forgotten(bond_id, instant now, aftermath&);
 
-    void enter(const party&, children, instant now, aftermath&);
+    void enter(const party&, instant now, aftermath&);
     void leave(instant now, aftermath&);
 
     /// The last thing in every transaction: those who were found dead on the way.
@@ -108,8 +113,8 @@ private:
     struct queue_view {
         std::optional<waiter_row> mine;
         std::optional<waiter_row> nearest; ///< the last before us who is not frozen
-        std::uint32_t ahead = 0;           ///< how many before us are not frozen
-        std::int64_t last = 0;             ///< the number of the last one read: ours, or the end
+        std::uint32_t ahead = 0;           ///< how many are before us; 0 if all are frozen
+        std::int64_t last = 0;             ///< the place of the last one, if we have none
         bool empty = true;
     };
 
@@ -129,6 +134,8 @@ private:
     [[nodiscard]] bool has_waiters(const std::string& name);
     [[nodiscard]] std::vector<holder_row> holders_of(const std::string& name);
     [[nodiscard]] queue_view queue_of(const std::string& name, const nonce& mine, instant now);
+    [[nodiscard]] queue_view queue_up_to(const std::string& name, const nonce& mine, instant now);
+    [[nodiscard]] queue_view end_of_queue(const std::string& name, instant now);
     [[nodiscard]] liveness life_of(process_id);
 
     /// One attempt on its way: what was asked, by whom, when, and what has come of it so far.
@@ -164,6 +171,7 @@ private:
 
     connection& db_;
     watch_list& watches_;
+    acquaintances& met_;
     process_id self_;
     std::vector<process_id> found_dead_;
 };

@@ -2,17 +2,18 @@
 
 // What is in the file, what is said to it, and the decisions that need neither file nor clock.
 //
-//   process ──1:n── bond ──1:n── holder   (name, nonce)   who holds
-//        │                 └─1:n── waiter (name, seq)     who waits, in order
+//   process ──1:n── bond ──1:n── line (name, place, nonce)   who holds (place 0), and who waits
+//        │
 //        └── <path>.d/<id>.live, <id>.wake                whether it lives; how to wake it
 //   taken (process, name, nonce): what an operator took away and its process may not have heard of
-//   meta: the clock domain, the next fence, and up to where fences are reserved on disk
+//   line '': nobody's; the next fence, and how many are reserved on disk from there
+//   meta: the clock domain
 //
 // Invariants, true after each transaction:
 //   · a holder whose bond is not there holds nothing; its row is rubbish;
 //   · the holders of a name go together: one exclusive (and readers within it), or readers, or
 //   permits; · the first waiter that can be served has been: nobody waits for a free name, unless
-//   frozen; · every fence handed out is below meta.fence_end, and meta.fence_end is on the disk.
+//   frozen; · every fence handed out is below counter.reserved_to, which is on the disk.
 
 #include <holdfast/backend.hpp>
 
@@ -25,7 +26,7 @@ namespace holdfast::sqlite {
 // -------------------------------------------------------------------------------- what is in it
 
 inline constexpr std::int32_t application_id = 0x686f6c64; // "hold", at byte 68 of the file
-inline constexpr std::int64_t schema_version = 2;          // PRAGMA user_version
+inline constexpr std::int64_t schema_version = 3;          // PRAGMA user_version
 inline constexpr std::int64_t reserved_passes = 64;        // fences that come along with each grant
 inline constexpr std::int64_t fence_block = 1 << 24;       // fences reserved by one synced write
 
@@ -40,6 +41,7 @@ struct bond_row {
     duration lock_delay{};
     instant expires_at{};
     bool shared = true; ///< shared by all grants of its process with this ttl; else of one grant
+    bool children_keep_it = false; ///< for as long as they live
 };
 
 struct holder_row {
@@ -51,11 +53,10 @@ struct holder_row {
     std::uint32_t reserved = 0;
     instant granted_at{};
     std::optional<bond_row> kept_by; ///< nothing: the row is rubbish
-    bool children_keep_locks = false;
 };
 
 struct waiter_row {
-    std::int64_t seq = 0;
+    std::int64_t place = 0;
     holdfast::nonce nonce;
     process_id process{};
     bond_id bond{};
@@ -71,7 +72,7 @@ enum class query : std::uint8_t {
     commit,
 
     fences,        ///< → the next one, and the end of those reserved
-    fence_move,    ///< the next one from now on
+    fence_take,    ///< how many
     fence_reserve, ///< block size
 
     glance, ///< name, process, bond → whether nobody holds it or waits for it, fences, bond_row
@@ -83,16 +84,18 @@ enum class query : std::uint8_t {
     holder_rebind,          ///< bond, name, nonce
     holders_of_bond_remove, ///< process, bond → name
 
-    has_waiters,     ///< name → a row if so
-    waiters_of,      ///< name → waiter_row, in order
-    waiter_after,    ///< name, seq → process, nonce
-    waiter_add,      ///< name, seq, nonce, process, bond, mode, permits, since
-    waiter_remove,   ///< name, nonce → seq, bond
-    waiter_admitted, ///< name, seq
-    waiter_rebind,   ///< bond, name, seq
+    has_waiters,          ///< name → a row if so
+    waiters_of,           ///< name → waiter_row, in order
+    waiters_from_the_end, ///< name → waiter_row, the last one first
+    queue_size,           ///< name, nonce → how many wait; whether this one is among them
+    waiter_after,         ///< name, place → process, nonce
+    waiter_add,           ///< name, place, nonce, process, bond, mode, permits, since
+    waiter_remove,        ///< name, nonce → place, bond
+    waiter_admitted,      ///< name, place, nonce
+    waiter_rebind,        ///< bond, name, place
 
-    bond_find,    ///< process, bond → ttl, lock_delay, expires_at, shared
-    bond_add,     ///< process, bond, ttl, lock_delay, expires_at, shared; none if we are unknown
+    bond_find,    ///< process, bond → bond_row
+    bond_add,     ///< process, bond, bond_row; none if we are unknown
     bond_prolong, ///< now, process, bond → as bond_find
     bond_free_at, ///< process, bond → when it keeps nobody out any more
     bond_remove,  ///< process, bond
@@ -101,16 +104,15 @@ enum class query : std::uint8_t {
     taken_of,     ///< process → nonce, of those that were not granted again
     taken_remove, ///< process
 
-    process_add,               ///< id, host, pid, purpose, children_keep_locks
+    process_add,               ///< id, host, pid, purpose
     process_find,              ///< id → host, pid, purpose
     process_remove,            ///< id
     processes,                 ///< → id
     bonds_left,                ///< process → how many
     bonds_of_dead_cut,         ///< now, process: their lock delay begins now
     bonds_over_remove,         ///< process, now
-    process_is_dead,           ///< id: its children no longer keep anything
     holders_over_remove,       ///< process → name, of those whose bond is gone
-    waiters_of_process_remove, ///< process → name, seq
+    waiters_of_process_remove, ///< process → name, place
 
     domain, ///< → the clock domain the times in this file belong to
 

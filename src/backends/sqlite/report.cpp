@@ -43,7 +43,7 @@ private:
         return "its process is dead; its lock delay still keeps others out";
     if (now < h.kept_by->expires_at)
         return {};
-    if (h.children_keep_locks && life == liveness::alive)
+    if (h.kept_by->children_keep_it && life == liveness::alive)
         return "expired, but processes of it are still alive";
     return now < free_at(*h.kept_by) ? "expired; its lock delay still keeps others out"
                                      : "expired; free for the next who asks";

@@ -59,7 +59,7 @@ TEST_F(sqlite_fences, start_at_the_clock_so_that_a_lost_file_does_not_start_lowe
 
 TEST_F(sqlite_fences, go_on_above_everything_reserved_after_a_reboot) {
     const auto before = one_grant();
-    const auto reserved_until = look(file, "SELECT fence_end FROM meta");
+    const auto reserved_until = look(file, "SELECT reserved_to FROM counter");
     EXPECT_GT(reserved_until, before.fence.value() + fence_block / 2);
     here.domain = "another boot";
     here.wall_offset_us = -3'600'000'000; // and the clock of the board is wrong
@@ -85,17 +85,18 @@ TEST_F(sqlite_fences, are_handed_out_only_below_what_is_reserved_on_disk) {
     peer p{file, here};
     const auto first = claim_for({});
     p.release(first, p.take(first));
-    change(file, "UPDATE meta SET fence_end = fence_next + 100");
+    change(file, "UPDATE line SET reserved = 100 WHERE name = ''");
     fence last;
     for (int i = 0; i < 10; ++i) {
         const auto mine = claim_for({});
         const auto given = p.take(mine);
         EXPECT_GT(given.fence, last);
         last = given.fence;
-        EXPECT_LT(given.fence.value() + given.reserved, look(file, "SELECT fence_end FROM meta"));
+        EXPECT_LT(given.fence.value() + given.reserved,
+                  look(file, "SELECT reserved_to FROM counter"));
         p.release(mine, given);
     }
-    EXPECT_GT(look(file, "SELECT fence_end - fence_next FROM meta"), fence_block / 2);
+    EXPECT_GT(look(file, "SELECT reserved_to - next FROM counter"), fence_block / 2);
 }
 
 TEST_F(sqlite_fences, can_run_out_in_the_middle_of_a_release_that_serves_another) {
@@ -103,7 +104,7 @@ TEST_F(sqlite_fences, can_run_out_in_the_middle_of_a_release_that_serves_another
     const auto first = claim_for({}), second = claim_for({});
     const auto held = p.take(first);
     static_cast<void>(q.refused(second));
-    change(file, "UPDATE meta SET fence_end = fence_next");
+    change(file, "UPDATE line SET reserved = 0 WHERE name = ''");
     EXPECT_EQ(p.release(first, held), release_result::released);
     const auto given = q.await_grant(second->nonce);
     ASSERT_TRUE(given);

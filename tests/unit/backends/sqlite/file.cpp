@@ -117,14 +117,21 @@ TEST_F(sqlite_file, an_older_format_is_brought_up_to_date_and_fences_go_on) {
     {
         peer a{file};
         before = a.take(claim_for({})).fence;
-        // As format 1 was: another column, and one table less.
-        change(file, "DROP TABLE taken");
-        change(file, "ALTER TABLE bond ADD COLUMN ended INTEGER NOT NULL DEFAULT 0");
-        change(file, "PRAGMA user_version = 1");
+        // As format 2 was: a table for each, and the counter in a row of meta.
+        const auto reserved_to = look(file, "SELECT reserved_to FROM counter");
+        for (const char* name : {"holder", "waiter", "counter"})
+            change(file, std::string{"DROP VIEW "} + name);
+        change(file, "DROP TABLE line");
+        change(file, "CREATE TABLE waiter (name)");
+        change(file, "CREATE TABLE holder AS SELECT 'x' AS name");
+        change(file, "ALTER TABLE meta ADD COLUMN fence_end INTEGER");
+        change(file, "UPDATE meta SET fence_end = " + std::to_string(reserved_to));
+        change(file, "PRAGMA user_version = 2");
         EXPECT_NE(refusal_of(file).find("older holdfast"), std::string::npos) << "a still lives";
     }
     peer b{file};
     EXPECT_GT(b.take(claim_for({})).fence, before);
+    EXPECT_EQ(look(file, "SELECT count(*) FROM holder"), 1) << "nobody of before";
     EXPECT_TRUE(moved_aside().empty());
     EXPECT_TRUE(b.said.notices.empty());
 }
@@ -286,7 +293,7 @@ TEST_F(sqlite_file, damage_met_while_running_is_a_failure_and_the_next_opening_l
             connection db{file};
             db.wait_until(boot_clock::now() + soon);
             db.execute("PRAGMA writable_schema = ON");
-            db.execute("DELETE FROM meta"); // the smallest damage there is
+            db.execute("DELETE FROM line WHERE name = ''"); // the smallest damage there is
             return 0;
         }};
         EXPECT_EQ(other.wait(), 0);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 namespace holdfast::sqlite::test {
 namespace {
@@ -83,6 +84,27 @@ TEST_F(sqlite_locking, waiters_are_served_in_their_order_by_the_release_itself) 
     const auto to_c = c.await_grant(third->nonce);
     ASSERT_TRUE(to_c);
     EXPECT_GT(to_c->fence.value(), to_b->fence.value() + to_b->reserved);
+}
+
+TEST_F(sqlite_locking, changes_hands_on_one_page) {
+    auto pages_written = [&, before = std::uintmax_t{0}]() mutable {
+        constexpr std::uintmax_t page = 24 + 1024; // in the log
+        const auto size = std::filesystem::file_size(file + "-wal");
+        return (size - std::exchange(before, size)) / page;
+    };
+    const auto first = claim_for({}), second = claim_for({}), third = claim_for({});
+    const auto held = a.take(first);
+    static_cast<void>(b.refused(second));
+    a.release(first, held); // all three are known now, and have their bonds
+    static_cast<void>(c.refused(third));
+    const auto to_b = b.await_grant(second->nonce);
+    ASSERT_TRUE(to_b);
+    static_cast<void>(pages_written());
+
+    b.release(second, *to_b);
+    EXPECT_EQ(pages_written(), 1U) << "fence, holder and waiter are neighbours";
+    static_cast<void>(a.refused(claim_for({})));
+    EXPECT_EQ(pages_written(), 1U) << "who queues changes the queue, and nothing else";
 }
 
 TEST_F(sqlite_locking, a_try_does_not_overtake_those_who_wait) {

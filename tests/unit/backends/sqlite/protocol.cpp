@@ -30,7 +30,7 @@ TEST(sqlite_protocol, no_statement_of_the_hot_path_reads_a_whole_table) {
     ASSERT_EQ(sqlite3_open(":memory:", &db), SQLITE_OK);
     ASSERT_EQ(sqlite3_exec(db, schema, nullptr, nullptr, nullptr), SQLITE_OK);
     for (const auto which : {query::fences,
-                             query::fence_move,
+                             query::fence_take,
                              query::glance,
                              query::holders_of,
                              query::holder_add,
@@ -38,6 +38,9 @@ TEST(sqlite_protocol, no_statement_of_the_hot_path_reads_a_whole_table) {
                              query::holder_bond,
                              query::has_waiters,
                              query::waiters_of,
+                             query::waiters_from_the_end,
+                             query::queue_size,
+                             query::waiter_admitted,
                              query::waiter_after,
                              query::waiter_remove,
                              query::bond_find,
@@ -96,7 +99,7 @@ TEST(sqlite_protocol, a_holder_is_over_when_its_time_and_its_delay_have_passed) 
     h.kept_by = bond_row{.ttl = 10s, .lock_delay = 5s, .expires_at = start + 10s};
     EXPECT_FALSE(is_over(h, liveness::alive, start + 15s - 1ns));
     EXPECT_TRUE(is_over(h, liveness::alive, start + 15s));
-    h.children_keep_locks = true;
+    h.kept_by->children_keep_it = true;
     EXPECT_FALSE(is_over(h, liveness::alive, start + 1h));
     EXPECT_TRUE(is_over(h, liveness::unknown, start + 1h));
 }
