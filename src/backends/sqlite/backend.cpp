@@ -20,22 +20,20 @@
 
 #include "backends/sqlite/backend.hpp"
 #include "backends/sqlite/ledger.hpp"
+#include "backends/sqlite/log.hpp"
 #include "backends/sqlite/report.hpp"
 #include "backends/sqlite/turn.hpp"
 #include "runtime/assert.hpp"
 #include "runtime/fork.hpp"
-#include "runtime/quiet_thread.hpp"
 #include "runtime/random.hpp"
 
 #include <sqlite3.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <system_error>
 #include <unistd.h>
 #include <unordered_map>
 #include <unordered_set>
@@ -124,7 +122,6 @@ private:
     template <class Body> void write(instant by, tidings&, Body);
     template <class Body> void write_once(instant by, tidings&, Body&);
     void follow(aftermath&&, tidings&);
-    void write_log_back();
     void tell(tidings&&);
 
     // Being known in the file.
@@ -162,11 +159,9 @@ private:
     std::mutex forgetting_;
     std::vector<std::pair<bond_id, instant>> to_forget_; // and since when; until the next turn
 
-    const std::shared_ptr<std::atomic<bool>> log_is_written_back_ =
-        std::make_shared<std::atomic<bool>>(false);
-
     turns turns_; // everything below belongs to whoever has the turn
     lock_file file_;
+    log_keeper log_;
     watch_list watches_;
     acquaintances met_;
     std::optional<presence> presence_; // from the first claim on
@@ -176,7 +171,6 @@ private:
     std::unordered_set<bond_id> forgotten_;
     std::vector<discarded> discarded_; // the forgotten ones, earliest first
     std::uint64_t last_bond_ = 0;
-    int written_back_at_ = 0; // how long the log was, in pages; 0 once it has begun anew
 };
 
 // ------------------------------------------------------------------------------------ the verbs
@@ -419,43 +413,8 @@ template <class Body> void engine::write_once(instant by, tidings& news, Body& b
             continue;
         }
         follow(std::move(then), news);
-        write_log_back();
+        log_.keep(file_.path, file_.db->log_pages());
         return;
-    }
-}
-
-// Writing the log back into the file syncs, which can take seconds: on a thread and a connection of
-// its own, so that no lock, unlock or renewal waits for it. Others go on writing meanwhile.
-// A log that has been written back begins anew only when a writer finds no reader in it, which
-// among many who hand a lock round takes a while: until then it is not done again for each
-// transaction. Among those who never pause it would not begin anew at all: once it is huge, they
-// are kept out for the moment that the rest of it takes.
-void engine::write_log_back() {
-    constexpr int large = 4000; // pages
-    constexpr int huge = 8 * large;
-    const int pages = file_.db->log_pages();
-    if (pages < written_back_at_)
-        written_back_at_ = 0; // it has begun anew
-    if (pages - written_back_at_ < large || log_is_written_back_->exchange(true))
-        return;
-    written_back_at_ = pages;
-    try {
-        detail::quiet_thread([path = file_.path, pages, busy = log_is_written_back_] {
-            try {
-                const detail::not_while_forking whole;
-                connection own{path};
-                own.execute("PRAGMA wal_checkpoint(PASSIVE)");
-                if (pages < huge)
-                    return void(*busy = false);
-                own.wait_until(after(boot_clock::now(), std::chrono::milliseconds{100}));
-                own.execute("PRAGMA wal_checkpoint(RESTART)");
-            } catch (const trouble&) {
-                // It stays large a little longer; the next transaction tries again.
-            }
-            *busy = false;
-        }).detach();
-    } catch (const std::system_error&) {
-        *log_is_written_back_ = false; // no thread to be had now
     }
 }
 
