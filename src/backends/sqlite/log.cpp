@@ -2,35 +2,48 @@
 #include "backends/sqlite/connection.hpp"
 #include "runtime/fork.hpp"
 #include "runtime/quiet_thread.hpp"
+#include "runtime/random.hpp"
 
 #include <system_error>
 
 namespace holdfast::sqlite {
+namespace {
 
-// A log that has been written back begins anew only when a writer finds no reader in it, which
-// among many who hand a lock round takes a while: until then it is not done again for each
-// transaction. Among those who never pause it would not begin anew at all: once it is huge, they
-// are kept out for the moment that the rest of it takes.
+constexpr int large = 1000; // pages; as SQLite itself has it
+constexpr int huge = 32 * large;
+
+/// `since`: when it was last done. Writers are kept out for no longer than a twentieth of the time.
+void write_back(const std::string& path, int pages, duration since) {
+    const auto start = boot_clock::now();
+    connection own{path};
+    own.execute("PRAGMA wal_checkpoint(PASSIVE)");
+    const auto took = boot_clock::now() - start;
+    if (took > since / 20 && pages < huge)
+        return;
+    own.wait_until(after(boot_clock::now(), std::chrono::milliseconds{100}));
+    own.execute("PRAGMA wal_checkpoint(RESTART)");
+}
+
+} // namespace
+
+log_keeper::log_keeper()
+    : large_{large + static_cast<int>(detail::kernel_random{}.next() % large)} {}
+
+// If it cannot be written back now, it stays long until it has grown as much again.
 void log_keeper::keep(const std::string& path, int pages) {
-    constexpr int large = 4000;
-    constexpr int huge = 8 * large;
     if (pages < written_back_at_)
         written_back_at_ = 0; // it has begun anew
-    if (pages - written_back_at_ < large || busy_->exchange(true))
+    if (pages - written_back_at_ < large_ || busy_->exchange(true))
         return;
     written_back_at_ = pages;
+    const auto now = boot_clock::now();
+    const auto since = now - std::exchange(written_back_, now);
     try {
-        detail::quiet_thread([path, pages, busy = busy_] {
+        detail::quiet_thread([path, pages, since, busy = busy_] {
             try {
                 const detail::not_while_forking whole;
-                connection own{path};
-                own.execute("PRAGMA wal_checkpoint(PASSIVE)");
-                if (pages < huge)
-                    return void(*busy = false);
-                own.wait_until(after(boot_clock::now(), std::chrono::milliseconds{100}));
-                own.execute("PRAGMA wal_checkpoint(RESTART)");
-            } catch (const trouble&) {
-                // It stays large a little longer; the next transaction tries again.
+                write_back(path, pages, since);
+            } catch (const trouble&) { // somebody else is at it, or the disk is full
             }
             *busy = false;
         }).detach();
