@@ -78,7 +78,9 @@ watch::watch(int descriptor, std::function<void()> on_readable)
     for_loop_ = ::epoll_create1(EPOLL_CLOEXEC);
     nudge_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     HOLDFAST_ASSERT(for_loop_ >= 0 && nudge_ >= 0, "the kernel gave no descriptors");
-    loop_watches(true);
+    epoll_event readable{};
+    readable.events = EPOLLIN;
+    ::epoll_ctl(for_loop_, EPOLL_CTL_ADD, descriptor_, &readable);
 }
 
 watch::~watch() {
@@ -137,10 +139,11 @@ void watch::hand_over() noexcept {
     watcher_->promote();
 }
 
+// Deaf, not gone: to take an epoll out of another and put it back costs several times as much.
 void watch::loop_watches(bool yes) noexcept {
     epoll_event readable{};
-    readable.events = EPOLLIN;
-    ::epoll_ctl(for_loop_, yes ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, descriptor_, &readable);
+    readable.events = yes ? EPOLLIN : 0U;
+    ::epoll_ctl(for_loop_, EPOLL_CTL_MOD, descriptor_, &readable);
 }
 
 void watch::nudge() noexcept { ::eventfd_write(nudge_, 1); }

@@ -59,7 +59,7 @@ private:
 
     const int descriptor_;
     const std::function<void()> on_readable_;
-    int for_loop_ = -1; // an epoll with the descriptor in it, or not
+    int for_loop_ = -1; // an epoll with the descriptor in it, which it hears or not
     int nudge_ = -1;    // wakes the caller who watches
     std::mutex guard_;
     sleeper* watcher_ = nullptr; // null: the loop
