@@ -79,6 +79,8 @@ ledger::attempt(const claim& c, joining join, const asker& us, instant now, afte
         keep_bond(t, known_bond(t, nullptr), seen.usual);
         give(t, seen.fences);
         return std::move(t.result);
+    } else if (seen.usual && shares_bond(c) && !is_due(*seen.usual, now)) {
+        t.result.bond = kept{*us.usual, *seen.usual}; // not over, so nobody ends it meanwhile
     }
     auto holders = holders_of(c.name);
     if (const auto* mine = find(holders, c.nonce); mine != nullptr && mine->process == self_) {
