@@ -23,9 +23,8 @@ core::core(core_settings settings, random_source& chance)
 core::~core() {
     agenda_.clear();
     keeper_.clear();
-    for (auto& [name, queues] : names_)
-        for (auto& t : queues)
-            t->wishes.clear();
+    for (auto& [name, t] : names_)
+        t.wishes.clear();
 }
 
 // ------------------------------------------------------------------------------------- asking
@@ -34,7 +33,7 @@ void core::acquire(wish& w, instant now, actions& out) {
     w.asked_at = now;
     if (refuse_if_impossible(w, out))
         return;
-    auto& queues = names_[*w.what.name];
+    const auto queues = queues_of(*w.what.name);
     auto like = shape::of(w.what);
     if (w.what.owner != owner_id::nobody && enter_again(w, like, queues, now, out))
         return;
@@ -92,7 +91,8 @@ bool core::refuse_if_impossible(wish& w, actions& out) {
 
 // What an owner that already holds the name gets: in again, a reading under its own write, or the
 // news that it would wait for itself. False: it has nothing here, and asks like everybody.
-bool core::enter_again(wish& w, shape& like, queues_of_name& queues, instant now, actions& out) {
+bool core::enter_again(
+    wish& w, shape& like, const queues_of_name& queues, instant now, actions& out) {
     const auto written = held_by(w.what.owner, mode::exclusive, queues, now);
     const auto read = held_by(w.what.owner, mode::shared, queues, now);
     if (like.mode == mode::exclusive) {
@@ -121,22 +121,31 @@ bool core::enter_again(wish& w, shape& like, queues_of_name& queues, instant now
 
 std::shared_ptr<hold>
 core::held_by(owner_id who, mode how, const queues_of_name& queues, instant now) const {
-    for (const auto& t : queues)
-        if (t->like.mode == how)
-            for (const auto& g : t->grants)
+    for (const auto& [name, t] : queues)
+        if (t.like.mode == how)
+            for (const auto& g : t.grants)
                 for (const auto& user : g.users)
                     if (user->owner == who && user->held_at(now))
                         return user;
     return nullptr;
 }
 
+core::queues_of_name core::queues_of(std::string_view name) {
+    const auto [first, last] = names_.equal_range(name);
+    return {first, last};
+}
+
 turnstile& core::queue_for(const std::shared_ptr<const std::string>& name,
                            const shape& like,
-                           queues_of_name& queues) {
-    for (auto& t : queues)
-        if (t->like == like)
-            return *t;
-    return *queues.emplace_back(std::make_unique<turnstile>(name, like));
+                           const queues_of_name& queues) {
+    for (auto& [n, t] : queues)
+        if (t.like == like)
+            return t;
+    return names_
+        .emplace(std::piecewise_construct,
+                 std::forward_as_tuple(*name),
+                 std::forward_as_tuple(name, like))
+        ->second;
 }
 
 // Known without asking the engine: one of us has it, or stands in its queue already.
@@ -158,9 +167,9 @@ void core::cut_pauses_short(turnstile& t, instant now, actions& out) {
 }
 
 void core::close_to_readers(const queues_of_name& queues) noexcept {
-    for (const auto& t : queues)
-        if (t->like.mode == mode::shared)
-            for (auto& g : t->grants)
+    for (auto& [name, t] : queues)
+        if (t.like.mode == mode::shared)
+            for (auto& g : t.grants)
                 g.wanted = true;
 }
 
@@ -281,19 +290,16 @@ instant core::deadly_deadline() const noexcept {
 
 std::size_t core::unsettled() const noexcept {
     std::size_t leaving = 0;
-    for (const auto& [name, queues] : names_)
-        for (const auto& t : queues)
-            leaving += static_cast<std::size_t>(std::count_if(
-                t->talks.begin(), t->talks.end(), [](const talk& k) { return k.leaving(); }));
+    for (const auto& [name, t] : names_)
+        leaving += t.talks.size() - t.talks_going();
     return partings_.size() + leaving;
 }
 
 void core::close(instant now, actions& out) {
     closed_ = true;
     std::vector<turnstile*> all;
-    for (auto& [name, queues] : names_)
-        for (auto& t : queues)
-            all.push_back(t.get());
+    for (auto& [name, t] : names_)
+        all.push_back(&t);
     for (auto* t : all) {
         while (!t->wishes.empty())
             answer(t->wishes.front(), errc::cancelled, "the client was closed", out);

@@ -17,6 +17,7 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -88,22 +89,20 @@ private:
             return h;
         }
     };
-    struct name_hash {
-        using is_transparent = void;
-        std::size_t operator()(std::string_view s) const noexcept {
-            return std::hash<std::string_view>{}(s);
-        }
-    };
-    using queues_of_name = std::vector<std::unique_ptr<turnstile>>;
+    /// Each turnstile under its own name, which it keeps itself; names with several are rare.
+    using turnstiles = std::unordered_multimap<std::string_view, turnstile>;
+    using queues_of_name = std::ranges::subrange<turnstiles::iterator>;
 
     // Asking.
     [[nodiscard]] static instant asks_until(const wish&, instant now) noexcept;
     bool refuse_if_impossible(wish&, actions&);
-    bool enter_again(wish&, shape&, queues_of_name&, instant now, actions&);
+    [[nodiscard]] queues_of_name queues_of(std::string_view name);
+    bool enter_again(wish&, shape&, const queues_of_name&, instant now, actions&);
     [[nodiscard]] std::shared_ptr<hold>
     held_by(owner_id, mode, const queues_of_name&, instant now) const;
-    turnstile&
-    queue_for(const std::shared_ptr<const std::string>& name, const shape&, queues_of_name&);
+    turnstile& queue_for(const std::shared_ptr<const std::string>& name,
+                         const shape&,
+                         const queues_of_name&);
     [[nodiscard]] bool contended_here(const turnstile&, instant now) const noexcept;
     void cut_pauses_short(turnstile&, instant now, actions&);
     void close_to_readers(const queues_of_name&) noexcept;
@@ -158,7 +157,7 @@ private:
     bool closed_ = false;
     std::uint64_t tickets_ = 0;
 
-    std::unordered_map<std::string, queues_of_name, name_hash, std::equal_to<>> names_;
+    turnstiles names_;
     std::unordered_map<nonce, talk*, nonce_hash> talks_;
     std::unordered_map<nonce, engine_grant*, nonce_hash> grants_;
     std::unordered_map<ticket, talk*> asked_; // attempts and withdrawals on their way

@@ -32,11 +32,11 @@ void core::settle(turnstile& t, instant now, actions& out) {
         begin_talk(t, now, out);
     if (!t.idle())
         return;
-    const auto found = names_.find(*t.name);
-    HOLDFAST_ASSERT(found != names_.end(), "a turnstile is found under its name");
-    std::erase_if(found->second, [&](const auto& queue) { return queue.get() == &t; });
-    if (found->second.empty())
-        names_.erase(found);
+    const auto queues = queues_of(*t.name);
+    const auto found =
+        std::ranges::find_if(queues, [&](const auto& one) { return &one.second == &t; });
+    HOLDFAST_ASSERT(found != queues.end(), "a turnstile is found under its name");
+    names_.erase(found);
 }
 
 bool core::wanted_by_somebody(const talk& k) noexcept {

@@ -21,13 +21,13 @@
 
 #include <holdfast/backend.hpp>
 
+#include <boost/container/small_vector.hpp>
 #include <boost/intrusive/list.hpp>
 
 #include <list>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace holdfast::detail {
 
@@ -58,9 +58,9 @@ struct engine_grant : on_bond {
     instant since;
     duration handed_over{}; // if it was pushed: since the engine decided
     std::uint32_t passes = 0;
-    bool wanted = false;                      // somebody else asks for it
-    bool left_to_expire = false;              // a user of it was lost, and a lock delay counts
-    std::vector<std::shared_ptr<hold>> users; // one, or the readers who joined
+    bool wanted = false;         // somebody else asks for it
+    bool left_to_expire = false; // a user of it was lost, and a lock delay counts
+    boost::container::small_vector<std::shared_ptr<hold>, 1> users; // or the readers who joined
     std::list<engine_grant>::iterator self;
 };
 
