@@ -113,7 +113,7 @@ void client_state::check_not_forked() const {
 
 // --------------------------------------------------------------------------- deciding, performing
 
-template <class F> void client_state::decide(patience how, F f) {
+template <class F> void client_state::decide(patience how, const F& f) {
     actions out;
     {
         const std::lock_guard lock{guard_};
@@ -243,7 +243,17 @@ void client_state::start_threads() {
 
 void client_state::start_acquire(acquirer& who, patience how) {
     start_threads();
-    decide(how, [&](instant now, actions& out) { core_.acquire(who, now, out); });
+    std::shared_ptr<client_state> alive; // who is answered at once may let go of the client, too
+    actions out;
+    {
+        const std::lock_guard lock{guard_};
+        if (core_.lines_up(who))
+            return;
+        alive = shared_from_this();
+        core_.acquire(who, boot_clock::now(), out);
+        after_deciding();
+    }
+    perform(out, how);
 }
 
 void client_state::cancel(acquirer& who, error_code why) {

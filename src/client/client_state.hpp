@@ -28,6 +28,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace holdfast::detail {
@@ -41,6 +42,7 @@ enum class patience : std::uint8_t {
 
 /// A caller of an operation, told once, from any thread, with no lock held.
 struct acquirer : wish {
+    using wish::wish;
     virtual void told(error_code, std::string detail, std::shared_ptr<hold>) = 0;
 
 protected:
@@ -53,7 +55,8 @@ protected:
     ~releaser() = default;
 };
 
-class client_state final : public backend_events {
+class client_state final : public backend_events,
+                           public std::enable_shared_from_this<client_state> {
 public:
     [[nodiscard]] static std::shared_ptr<client_state> make(std::unique_ptr<backend>,
                                                             client_options);
@@ -106,7 +109,7 @@ private:
     void begin();
 
     /// Lets the core decide under the mutex, then performs what it wants.
-    template <class F> void decide(patience, F);
+    template <class F> void decide(patience, const F&);
     void after_deciding();
     void perform(actions&, patience);
     void perform_one(action&, patience);
@@ -153,6 +156,9 @@ private:
 struct access {
     [[nodiscard]] static const std::shared_ptr<client_state>& of(const client& c) noexcept {
         return c.state_;
+    }
+    [[nodiscard]] static std::shared_ptr<client_state> take(client&& c) noexcept {
+        return std::move(c.state_);
     }
 };
 

@@ -29,6 +29,24 @@ core::~core() {
 
 // ------------------------------------------------------------------------------------- asking
 
+// Most who wait just queue behind one of us who holds it: nothing to decide, nothing to do, and no
+// need to know what time it is. Whatever differs from that goes through acquire().
+bool core::lines_up(wish& w) noexcept {
+    const auto& r = w.what;
+    if (closed_ || notes_.listening() || r.owner != owner_id::nobody || !r.options.require.empty() ||
+        r.mode != mode::exclusive || r.options.wait != forever)
+        return false;
+    const auto queues = queues_of(*r.name);
+    if (queues.empty() || std::next(queues.begin()) != queues.end())
+        return false; // unknown here, or shared with readers, who have to be told
+    turnstile& t = queues.front().second;
+    if (t.grants.empty() || t.fair() || t.like != shape::of(r))
+        return false;
+    w.queued_at = &t;
+    t.wishes.push_back(w);
+    return true;
+}
+
 void core::acquire(wish& w, instant now, actions& out) {
     w.asked_at = now;
     if (refuse_if_impossible(w, out))
@@ -84,6 +102,8 @@ bool core::refuse_if_impossible(wish& w, actions& out) {
         return refuse(errc::unsupported, "this engine has no lock delay");
     if (o.require.has(guarantee::fence) && w.what.mode == mode::permit)
         return refuse(errc::unsupported, "permits carry no fence");
+    if (o.require.empty())
+        return false;
     if (auto reason = what_is_missing(able, o.require); !reason.empty())
         return refuse(errc::unsupported, std::move(reason));
     return false;

@@ -41,7 +41,8 @@ public:
     core& operator=(const core&) = delete;
 
     // What callers want.
-    void acquire(wish&, instant now, actions&);
+    [[nodiscard]] bool lines_up(wish&) noexcept; // whether it could be queued whatever the time is
+    void acquire(wish&, instant now, actions&);  // else
     void cancel(wish&, error_code why, instant now, actions&);
     void release(const std::shared_ptr<hold>&, goodbye*, instant now, actions&);
     void close(instant now, actions&);   // ends all that is ours; what comes after is refused

@@ -48,8 +48,8 @@ void core::hand(engine_grant& g, wish& w, instant now, actions& out) {
                     "one user, unless they read");
     unqueue(w);
     const auto& o = w.what.options;
-    auto h = std::make_shared<hold>();
-    h->name = w.what.name;
+    const auto& h = g.users.emplace_back(std::make_shared<hold>());
+    h->name = std::move(w.what.name); // the wish is answered, and needs it no more
     h->fence = turnstile::next_fence(g);
     h->bond = g.by->belief;
     h->generation = settings_.generation;
@@ -66,7 +66,8 @@ void core::hand(engine_grant& g, wish& w, instant now, actions& out) {
     }
     if (h->on_deadline == on_deadline::kill)
         deadly_.push_back(h.get());
-    keeper_.stop_by(*g.by, std::min(g.by->stop_at, g.by->deadline() - h->stop_margin));
+    if (const auto stop_at = g.by->deadline() - h->stop_margin; stop_at < g.by->stop_at)
+        keeper_.stop_by(*g.by, stop_at);
     h->since = now;
     notes_.put(out, [&] {
         return tell_observer{.what = g.passes == 0 ? event::kind::granted : event::kind::passed,
@@ -75,8 +76,7 @@ void core::hand(engine_grant& g, wish& w, instant now, actions& out) {
                              .took = now - w.asked_at,
                              .handed_over = g.passes == 0 ? g.handed_over : duration::zero()};
     });
-    g.users.push_back(h);
-    out.emplace_back(tell_wish{&w, {}, {}, std::move(h)});
+    out.emplace_back(std::in_place_type<tell_wish>, &w, error_code{}, std::string{}, h);
 }
 
 // When a lease ends although its bond goes on. A session does not end with an explicit lease on it.

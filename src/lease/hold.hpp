@@ -42,7 +42,7 @@ struct bond_belief {
 enum class ending : std::uint8_t { open, released, lost };
 
 struct hold {
-    hold() = default;
+    hold() noexcept {} // not defaulted: what is set below need not be zero before
     ~hold() { delete audience_.load(std::memory_order_relaxed); }
     hold(const hold&) = delete;
     hold& operator=(const hold&) = delete;

@@ -9,13 +9,15 @@
 
 #include <boost/intrusive/list.hpp>
 
+#include <utility>
+
 namespace holdfast::detail {
 
 class turnstile;
 struct talk;
 
 struct wish : agenda_item, boost::intrusive::list_base_hook<> {
-    wish() : agenda_item{kind::wish} {}
+    explicit wish(request&& r = {}) : agenda_item{kind::wish}, what{std::move(r)} {}
 
     request what;
     instant asked_at{};

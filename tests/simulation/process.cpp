@@ -57,11 +57,15 @@ void process::finish() {
 
 void process::acquire(asking& who) {
     ++causes_;
+    who.wanted = who.what.name;
     who.wished_at = now();
     who.disturbed_before = disturbed_;
     who.order = ++asked_;
-    world_.oracle.asks(*this, *who.what.name);
-    decide([&](instant t, actions& out) { core_.acquire(who, t, out); });
+    world_.oracle.asks(*this, *who.wanted);
+    decide([&](instant t, actions& out) {
+        if (!core_.lines_up(who))
+            core_.acquire(who, t, out);
+    });
 }
 
 void process::cancel(asking& who) {
@@ -211,13 +215,13 @@ void process::perform(detail::action& one) {
 void process::tell(detail::tell_wish& answer) {
     auto& who = *static_cast<asking*>(answer.to);
     check_in_time(who, answer);
-    world_.oracle.answered(*this, *who.what.name);
+    world_.oracle.answered(*this, *who.wanted);
     world_.story.mix(answer.granted ? static_cast<std::uint64_t>(answer.granted->fence.value())
                                     : static_cast<std::uint64_t>(answer.error.value()) + 1);
     if (world_.story.with_lines())
         world_.say(id_,
                    " told about ",
-                   *who.what.name,
+                   *who.wanted,
                    ": ",
                    answer.granted ? "granted"
                    : answer.error ? answer.error.message()
@@ -351,7 +355,7 @@ void process::check_in_time(const asking& who, const detail::tell_wish& answer) 
     if (took > limit)
         throw violation{"waiting is bounded",
                         "a wish for ",
-                        *who.what.name,
+                        *who.wanted,
                         " was answered after ",
                         took / 1us,
                         " us instead of ",

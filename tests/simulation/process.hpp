@@ -43,6 +43,7 @@ public:
 struct asking : detail::wish {
     virtual ~asking() = default;
     virtual void told(error_code, std::shared_ptr<detail::hold>) = 0;
+    std::shared_ptr<const std::string> wanted; // a granted lease takes the wish's own along
     instant wished_at{};
     std::uint64_t disturbed_before = 0;
     std::uint64_t order = 0; // of asking, in this process

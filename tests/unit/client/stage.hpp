@@ -71,7 +71,10 @@ public:
         auto& c = *callers_.emplace_back(std::make_unique<caller>());
         c.what = {std::make_shared<const std::string>(name), which, how, 3, owner, options};
         ttl_ = options.ttl;
-        run([&](actions& out) { core_.acquire(c, now, out); });
+        run([&](actions& out) {
+            if (!core_.lines_up(c))
+                core_.acquire(c, now, out);
+        });
         return c;
     }
     void releases(caller& c, parter* waits = nullptr) {
