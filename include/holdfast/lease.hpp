@@ -27,7 +27,10 @@ public:
     lease() noexcept = default;
     lease(lease&&) noexcept = default;
     lease& operator=(lease&&) noexcept;
-    ~lease(); ///< queues the release and returns
+    ~lease() { ///< queues the release and returns
+        if (hold_)
+            drop();
+    }
 
     /// True if there is a lease here at all, held or not: ask held() before acting.
     [[nodiscard]] explicit operator bool() const noexcept { return hold_ != nullptr; }

@@ -90,7 +90,7 @@ public:
                                                              acquire_options options = {});
 
     /// As acquire(), with a completion token: void(error_code, multi_lease). Needs async.hpp.
-    template <class Token> auto async_acquire(acquire_options options, Token&& token);
+    template <class Token> auto async_acquire(const acquire_options& options, Token&& token);
 
     /// As the tries, with a completion token: void(error_code, optional<multi_lease>).
     template <class Token> auto async_try_acquire(acquire_options options, Token&& token);

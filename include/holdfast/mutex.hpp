@@ -44,7 +44,7 @@ public:
 
     /// As acquire(), with a completion token: void(error_code, lease). Needs async.hpp, which tells
     /// about cancellation and lifetime; without a token the operation is asio::deferred.
-    template <class Token> auto async_acquire(acquire_options options, Token&& token);
+    template <class Token> auto async_acquire(const acquire_options& options, Token&& token);
     template <class = void> auto async_acquire(acquire_options options = {});
 
     /// As the tries, with a completion token: void(error_code, optional<lease>).

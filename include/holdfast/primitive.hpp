@@ -29,7 +29,7 @@ class primitive {
 protected:
     primitive(const client& on, std::string name);
 
-    [[nodiscard]] request wish(mode, acquire_options, owner_id = owner_id::nobody) const;
+    [[nodiscard]] request wish(mode, const acquire_options&, owner_id = owner_id::nobody) const;
     [[nodiscard]] lease acquire_or_throw(const request&) const;
     [[nodiscard]] std::optional<lease> acquire_within_wait(const request&) const;
 

@@ -30,7 +30,7 @@ public:
 
     /// As acquire(), on behalf of `owner`, with a completion token: void(error_code, lease).
     template <class Token>
-    auto async_acquire(owner_id owner, acquire_options options, Token&& token);
+    auto async_acquire(owner_id owner, const acquire_options& options, Token&& token);
 
     /// As the tries, on behalf of `owner`: void(error_code, optional<lease>).
     template <class Token>

@@ -17,7 +17,7 @@ public:
     [[nodiscard]] std::optional<lease> try_acquire_for(duration wait, acquire_options options = {});
 
     /// As acquire(), with a completion token: void(error_code, lease). Needs async.hpp.
-    template <class Token> auto async_acquire(acquire_options options, Token&& token);
+    template <class Token> auto async_acquire(const acquire_options& options, Token&& token);
 
     /// As the tries, with a completion token: void(error_code, optional<lease>).
     template <class Token> auto async_try_acquire(acquire_options options, Token&& token);

@@ -47,8 +47,8 @@ public:
                                                               acquire_options options = {});
 
     /// As the blocking ones, with a completion token: void(error_code, lease). Need async.hpp.
-    template <class Token> auto async_acquire(acquire_options options, Token&& token);
-    template <class Token> auto async_acquire_shared(acquire_options options, Token&& token);
+    template <class Token> auto async_acquire(const acquire_options& options, Token&& token);
+    template <class Token> auto async_acquire_shared(const acquire_options& options, Token&& token);
 
     /// As the tries: void(error_code, optional<lease>).
     template <class Token> auto async_try_acquire(acquire_options options, Token&& token);

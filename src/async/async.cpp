@@ -28,84 +28,92 @@ template <class Signature> class completion;
 template <class... T> class completion<void(error_code, T...)> {
 public:
     completion(std::shared_ptr<client_state> state, handler_of<void(error_code, T...)>&& handler)
-        : state_{std::move(state)}, handler_{std::move(handler)} {}
+        : state_{std::move(state)}, callbacks_{state_->callbacks()}, handler_{std::move(handler)} {}
 
     [[nodiscard]] const std::shared_ptr<client_state>& state() const noexcept { return state_; }
-    [[nodiscard]] auto slot() { return asio::get_associated_cancellation_slot(handler_.call); }
+
+    /// For an answer that keeps the client itself, as a lease does.
+    [[nodiscard]] std::shared_ptr<client_state> take_state() noexcept { return std::move(state_); }
+
+    /// If the caller can cancel: `stop(operation, client)` is called when it does.
+    template <class Operation, class Stop>
+    void on_cancel(const std::shared_ptr<Operation>& whose, Stop stop) {
+        auto slot = asio::get_associated_cancellation_slot(handler_.call);
+        if (!slot.is_connected())
+            return;
+        slot.assign([op = std::weak_ptr{whose}, home = std::weak_ptr{state_}, stop](
+                        asio::cancellation_type how) {
+            const auto found = op.lock();
+            const auto there = home.lock();
+            if (found && there && how != asio::cancellation_type::none)
+                stop(*found, *there);
+        });
+        // The slot belongs to the handler's executor: only there may it be touched.
+        clears_slot_ = handler_.where.context || handler_.where.elsewhere;
+    }
 
     /// On the handler's executor, and never before the initiating call has returned.
-    void call(error_code ec, T... value) {
+    void call(error_code ec, T&&... value) {
         auto where = std::move(handler_.where);
-        auto& callbacks = state_->callbacks();
         auto task = [keep = std::move(state_),
                      handler = std::move(handler_.call),
-                     slot_is_ours = static_cast<bool>(where),
+                     clears_slot = clears_slot_,
                      ec,
                      ... v = std::move(value)]() mutable {
-            // The slot belongs to the handler's executor: only there may it be touched.
-            if (auto s = asio::get_associated_cancellation_slot(handler);
-                slot_is_ours && s.is_connected())
-                s.clear();
+            if (clears_slot)
+                asio::get_associated_cancellation_slot(handler).clear();
             std::move(handler)(ec, std::move(v)...);
         };
-        if (where) // it never blocks: this is what post() does
-            return where.execute(std::move(task));
+        // They never block: this is what post() does.
+        if (where.context)
+            return where.context->execute(std::move(task));
+        if (where.elsewhere)
+            return where.elsewhere->execute(std::move(task));
         // std::function wants a copyable task; a handler is move-only.
         auto shared = std::make_shared<decltype(task)>(std::move(task));
-        callbacks.post([shared] { (*shared)(); });
+        callbacks_.post([shared] { (*shared)(); });
     }
 
 private:
     std::shared_ptr<client_state> state_;
+    lane& callbacks_;
     handler_of<void(error_code, T...)> handler_;
+    bool clears_slot_ = false;
 };
 
 /// One asynchronous acquisition. Keeps itself alive while the core knows it.
-template <class Answer>
-class async_acquire final : public acquirer,
-                            public std::enable_shared_from_this<async_acquire<Answer>> {
+template <class Answer> class async_acquire final : public acquirer {
 public:
     async_acquire(std::shared_ptr<client_state> state,
+                  request&& wanted,
                   handler_of<void(error_code, Answer)>&& handler)
-        : done_{std::move(state), std::move(handler)} {}
+        : acquirer{std::move(wanted)}, done_{std::move(state), std::move(handler)} {}
 
-    /// The caller keeps `state` alive; the operation itself may be gone before this returns.
-    static void start(client_state& state, std::shared_ptr<async_acquire> made, request&& wanted) {
+    static void start(std::shared_ptr<async_acquire> made) {
         auto& op = *made;
-        op.what = std::move(wanted);
         op.self_ = std::move(made);
-        op.start(state);
+        op.done_.on_cancel(op.self_, [](async_acquire& found, client_state& there) {
+            there.cancel(found, asio::error::operation_aborted);
+        });
+        if (const char* wrong = what_is_wrong_with(op.what.options))
+            return op.told(errc::bad_option, wrong, nullptr);
+        op.done_.state()->start_acquire(op, patience::none); // it may be gone when this returns
     }
 
     void told(error_code ec, std::string, std::shared_ptr<hold> granted) override {
         const auto alive = std::move(self_);
-        Answer answer{};
         if (granted)
-            answer = hold::make_lease(std::move(granted), done_.state());
-        else if constexpr (std::is_same_v<Answer, lease>)
+            return done_.call({}, hold::make_lease(std::move(granted), done_.take_state()));
+        if constexpr (std::is_same_v<Answer, lease>)
             ec = ec ? ec : make_error_code(errc::timed_out); // asked once, and contended
         else if (ec == errc::timed_out)
             ec = {};
         if (ec == errc::cancelled)
             ec = asio::error::operation_aborted;
-        done_.call(ec, std::move(answer));
+        done_.call(ec, Answer{});
     }
 
 private:
-    void start(client_state& state) {
-        if (auto slot = done_.slot(); slot.is_connected())
-            slot.assign([weak = this->weak_from_this(),
-                         home = std::weak_ptr{done_.state()}](asio::cancellation_type how) {
-                const auto op = weak.lock();
-                const auto there = home.lock();
-                if (op && there && how != asio::cancellation_type::none)
-                    there->cancel(*op, asio::error::operation_aborted);
-            });
-        if (const char* wrong = what_is_wrong_with(what.options))
-            return told(errc::bad_option, wrong, nullptr);
-        state.start_acquire(*this, patience::none);
-    }
-
     completion<void(error_code, Answer)> done_;
     std::shared_ptr<async_acquire> self_;
 };
@@ -123,14 +131,8 @@ public:
 
     void start() {
         self_ = this->shared_from_this();
-        if (auto slot = done_.slot(); slot.is_connected())
-            slot.assign([weak = this->weak_from_this(),
-                         home = std::weak_ptr{done_.state()}](asio::cancellation_type how) {
-                const auto op = weak.lock();
-                const auto state = home.lock();
-                if (op && state && how != asio::cancellation_type::none)
-                    op->cancel(*state);
-            });
+        done_.on_cancel(self_,
+                        [](async_ascent& op, client_state& state) { op.cancel(state); });
         if (const char* wrong = what_is_wrong_with(wanted_.front().options))
             return told(errc::bad_option, wrong, nullptr);
         ask();
@@ -211,7 +213,7 @@ public:
         : done_{std::move(state), std::move(handler)} {}
     void told(release_result how) override {
         const std::unique_ptr<async_release> self{this};
-        done_.call({}, how);
+        done_.call({}, std::move(how));
     }
 
 private:
@@ -232,22 +234,18 @@ template <class T> auto answer_to(const client& on, handler_of<void(error_code, 
 
 } // namespace
 
-void begin_acquire(const client& on, request&& wanted, handler_of<acquire_signature>&& handler) {
+void begin_acquire(client&& on, request&& wanted, handler_of<acquire_signature>&& handler) {
     using operation = async_acquire<lease>;
-    const auto state = access::of(on); // a copy: a handler that is called soon may end `on`
-    state->check_not_forked();
-    operation::start(
-        *state, std::make_shared<operation>(state, std::move(handler)), std::move(wanted));
+    access::of(on)->check_not_forked();
+    operation::start(std::make_shared<operation>(
+        access::take(std::move(on)), std::move(wanted), std::move(handler)));
 }
 
-void begin_acquire(const client& on,
-                   request&& wanted,
-                   handler_of<try_acquire_signature>&& handler) {
+void begin_acquire(client&& on, request&& wanted, handler_of<try_acquire_signature>&& handler) {
     using operation = async_acquire<std::optional<lease>>;
-    const auto state = access::of(on); // a copy: a handler that is called soon may end `on`
-    state->check_not_forked();
-    operation::start(
-        *state, std::make_shared<operation>(state, std::move(handler)), std::move(wanted));
+    access::of(on)->check_not_forked();
+    operation::start(std::make_shared<operation>(
+        access::take(std::move(on)), std::move(wanted), std::move(handler)));
 }
 
 void begin_acquire_all(const client& on,

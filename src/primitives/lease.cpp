@@ -20,18 +20,15 @@ namespace {
 
 lease& lease::operator=(lease&& other) noexcept {
     if (this != &other) {
-        drop();
+        if (hold_)
+            drop();
         home_ = std::move(other.home_);
         hold_ = std::move(other.hold_);
     }
     return *this;
 }
 
-lease::~lease() { drop(); }
-
 void lease::drop() noexcept {
-    if (!hold_)
-        return;
     const auto home = std::move(home_); // keeps the client until the release is on its way
     const auto h = std::move(hold_);
     if (ours(*h))

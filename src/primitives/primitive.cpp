@@ -43,15 +43,15 @@ primitive::primitive(const client& on, std::string name) : client_{on} {
     name_ = std::make_shared<const std::string>(std::move(name));
 }
 
-request primitive::wish(mode how, acquire_options options, owner_id owner) const {
+request primitive::wish(mode how, const acquire_options& options, owner_id owner) const {
+    request made{name_, kind_, how, permits_, owner, options};
     if (options.require.has(guarantee::fair))
-        options.order = queueing::fair;
-    auto which = kind_;
-    if (which == kind::plain && options.order == queueing::fair)
-        which = kind::fair;
-    if (which == kind::plain && options.waiting.spins)
-        which = kind::spin;
-    return {name_, which, how, permits_, owner, options};
+        made.options.order = queueing::fair;
+    if (made.kind == kind::plain && made.options.order == queueing::fair)
+        made.kind = kind::fair;
+    if (made.kind == kind::plain && options.waiting.spins)
+        made.kind = kind::spin;
+    return made;
 }
 
 std::optional<lease> primitive::acquire_within_wait(const request& wanted) const {
