@@ -154,9 +154,7 @@ template <class Token> auto mutex::async_try_acquire(acquire_options options, To
 }
 
 template <class Token>
-auto recursive_mutex::async_acquire(owner_id owner,
-                                    const acquire_options& options,
-                                    Token&& token) {
+auto recursive_mutex::async_acquire(owner_id owner, const acquire_options& options, Token&& token) {
     return detail::initiate_acquire(
         client_, wish(mode::exclusive, options, owner), std::forward<Token>(token));
 }
@@ -176,7 +174,8 @@ auto recursive_mutex::async_try_acquire(owner_id owner, acquire_options options,
     return async_try_acquire_for(owner, duration::zero(), options, std::forward<Token>(token));
 }
 
-template <class Token> auto shared_mutex::async_acquire(const acquire_options& options, Token&& token) {
+template <class Token>
+auto shared_mutex::async_acquire(const acquire_options& options, Token&& token) {
     return detail::initiate_acquire(
         client_, wish(mode::exclusive, options), std::forward<Token>(token));
 }
@@ -213,7 +212,8 @@ auto shared_mutex::async_try_acquire_shared(acquire_options options, Token&& tok
     return async_try_acquire_shared_for(duration::zero(), options, std::forward<Token>(token));
 }
 
-template <class Token> auto semaphore::async_acquire(const acquire_options& options, Token&& token) {
+template <class Token>
+auto semaphore::async_acquire(const acquire_options& options, Token&& token) {
     return detail::initiate_acquire(
         client_, wish(mode::permit, options), std::forward<Token>(token));
 }
@@ -229,7 +229,8 @@ template <class Token> auto semaphore::async_try_acquire(acquire_options options
     return async_try_acquire_for(duration::zero(), options, std::forward<Token>(token));
 }
 
-template <class Token> auto multi_lock::async_acquire(const acquire_options& options, Token&& token) {
+template <class Token>
+auto multi_lock::async_acquire(const acquire_options& options, Token&& token) {
     return detail::initiate_acquire_all<detail::acquire_all_signature>(
         client_, requests(options), std::forward<Token>(token));
 }

@@ -131,8 +131,7 @@ public:
 
     void start() {
         self_ = this->shared_from_this();
-        done_.on_cancel(self_,
-                        [](async_ascent& op, client_state& state) { op.cancel(state); });
+        done_.on_cancel(self_, [](async_ascent& op, client_state& state) { op.cancel(state); });
         if (const char* wrong = what_is_wrong_with(wanted_.front().options))
             return told(errc::bad_option, wrong, nullptr);
         ask();

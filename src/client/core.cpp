@@ -33,8 +33,8 @@ core::~core() {
 // need to know what time it is. Whatever differs from that goes through acquire().
 bool core::lines_up(wish& w) noexcept {
     const auto& r = w.what;
-    if (closed_ || notes_.listening() || r.owner != owner_id::nobody || !r.options.require.empty() ||
-        r.mode != mode::exclusive || r.options.wait != forever)
+    if (closed_ || notes_.listening() || r.owner != owner_id::nobody ||
+        !r.options.require.empty() || r.mode != mode::exclusive || r.options.wait != forever)
         return false;
     const auto queues = queues_of(*r.name);
     if (queues.empty() || std::next(queues.begin()) != queues.end())
@@ -43,6 +43,7 @@ bool core::lines_up(wish& w) noexcept {
     if (t.grants.empty() || t.fair() || t.like != shape::of(r))
         return false;
     w.queued_at = &t;
+    w.give_up = never;
     t.wishes.push_back(w);
     return true;
 }

@@ -101,9 +101,8 @@ private:
     bool enter_again(wish&, shape&, const queues_of_name&, instant now, actions&);
     [[nodiscard]] std::shared_ptr<hold>
     held_by(owner_id, mode, const queues_of_name&, instant now) const;
-    turnstile& queue_for(const std::shared_ptr<const std::string>& name,
-                         const shape&,
-                         const queues_of_name&);
+    turnstile&
+    queue_for(const std::shared_ptr<const std::string>& name, const shape&, const queues_of_name&);
     [[nodiscard]] bool contended_here(const turnstile&, instant now) const noexcept;
     void cut_pauses_short(turnstile&, instant now, actions&);
     void close_to_readers(const queues_of_name&) noexcept;

@@ -19,6 +19,45 @@ TEST(passing, hands_the_lease_on_inside_the_process_with_a_larger_fence) {
     EXPECT_EQ(s.count<do_release>(), 0U);
 }
 
+TEST(lining_up, is_for_those_who_wait_for_ever_behind_one_of_us) {
+    stage s;
+    EXPECT_FALSE(s.asks("x").lined_up) << "nobody holds it yet";
+    s.grants(1);
+    EXPECT_TRUE(s.asks("x").lined_up);
+    EXPECT_FALSE(s.asks("x", {.wait = 1s}).lined_up) << "its time must come";
+    EXPECT_FALSE(s.asks("x", {.wait = 0s}).lined_up);
+    EXPECT_FALSE(s.asks("x", {.require = guarantee::fence}).lined_up) << "it may be refused";
+    EXPECT_FALSE(s.asks("x", {}, mode::exclusive, owner_id{7}).lined_up) << "it may hold it";
+    EXPECT_FALSE(s.asks("y").lined_up) << "another name";
+}
+
+TEST(lining_up, is_for_equal_claims) {
+    const auto behind_a_holder = [](const acquire_options& options, mode how) {
+        stage s;
+        s.asks("x");
+        s.grants(1);
+        return s.asks("x", options, how).lined_up;
+    };
+    EXPECT_TRUE(behind_a_holder({}, mode::exclusive));
+    EXPECT_FALSE(behind_a_holder({.ttl = 7s}, mode::exclusive));
+    EXPECT_FALSE(behind_a_holder({.order = queueing::fair}, mode::exclusive));
+    EXPECT_FALSE(behind_a_holder({}, mode::shared));
+    EXPECT_FALSE(behind_a_holder({}, mode::permit));
+}
+
+TEST(lining_up, ends_when_the_client_closes_and_by_cancellation) {
+    stage s;
+    s.asks("x");
+    s.grants(1);
+    auto& first = s.asks("x");
+    auto& second = s.asks("x");
+    s.cancels(first);
+    EXPECT_EQ(first.error, errc::cancelled);
+    s.closes();
+    EXPECT_EQ(second.error, errc::cancelled);
+    EXPECT_FALSE(s.asks("x").lined_up);
+}
+
 TEST(passing, ends_after_64_passes) {
     stage s;
     auto* holder = &s.asks("x");

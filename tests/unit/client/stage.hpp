@@ -26,6 +26,7 @@ private:
 };
 
 struct caller final : wish {
+    bool lined_up = false; // whatever the time is
     bool told = false;
     error_code error;
     std::shared_ptr<hold> lease;
@@ -72,7 +73,8 @@ public:
         c.what = {std::make_shared<const std::string>(name), which, how, 3, owner, options};
         ttl_ = options.ttl;
         run([&](actions& out) {
-            if (!core_.lines_up(c))
+            c.lined_up = core_.lines_up(c);
+            if (!c.lined_up)
                 core_.acquire(c, now, out);
         });
         return c;
