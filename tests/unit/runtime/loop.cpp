@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 TEST(loop, calls_at_the_time_it_was_given_and_not_before) {
     std::promise<instant> called;
-    loop l{{[&] { called.set_value(boot_clock::now()); }, [] {}}};
+    loop l{[&] { called.set_value(boot_clock::now()); }};
     const auto when = boot_clock::now() + 20ms;
     l.wake_at(when);
     EXPECT_GE(called.get_future().get(), when);
@@ -22,7 +22,7 @@ TEST(loop, calls_at_the_time_it_was_given_and_not_before) {
 
 TEST(loop, calls_at_once_for_a_time_that_has_passed) {
     std::promise<void> called;
-    loop l{{[&] { called.set_value(); }, [] {}}};
+    loop l{[&] { called.set_value(); }};
     l.wake_at(boot_clock::now() - 1h);
     called.get_future().get();
 }
@@ -31,13 +31,12 @@ TEST(loop, tells_of_a_readable_descriptor_until_it_is_drained) {
     const int fd = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     std::promise<eventfd_t> read;
     {
-        loop l{{[] {},
-                [&] {
-                    eventfd_t value = 0;
-                    ::eventfd_read(fd, &value);
-                    read.set_value(value);
-                }}};
-        l.watch(fd);
+        loop l{[] {}};
+        l.watch(fd, [&] {
+            eventfd_t value = 0;
+            ::eventfd_read(fd, &value);
+            read.set_value(value);
+        });
         ::eventfd_write(fd, 7);
         EXPECT_EQ(read.get_future().get(), 7U);
     }
@@ -46,7 +45,7 @@ TEST(loop, tells_of_a_readable_descriptor_until_it_is_drained) {
 
 TEST(loop, takes_no_signals) {
     std::promise<bool> blocked;
-    loop l{{[] {}, [] {}}};
+    loop l{[] {}};
     l.post([&] {
         sigset_t mask;
         ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
