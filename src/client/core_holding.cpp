@@ -135,7 +135,8 @@ void core::end_hold(hold& h, ending how) noexcept {
     if (h.limited)
         agenda_.remove(*h.limited);
     std::erase(deadly_, &h);
-    g.users.erase(std::ranges::find(g.users, &h, &std::shared_ptr<hold>::get));
+    g.users.erase(
+        std::ranges::find_if(g.users, [&](const auto& user) { return user.get() == &h; }));
 }
 
 // The renewing ends before the release is sent. After a loss a lock delay counts, which a release
