@@ -134,8 +134,10 @@ void watch::hand_over() noexcept {
     watcher_ = nullptr;
     if (others_.empty())
         return loop_watches(true);
-    watcher_ = others_.front();
-    others_.pop_front();
+    // The last in line: the first is likely the next to be served, and would have to hand over
+    // again.
+    watcher_ = others_.back();
+    others_.pop_back();
     watcher_->promote();
 }
 

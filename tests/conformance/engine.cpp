@@ -47,7 +47,7 @@ TEST(what_is_not_asked, is_said_aloud) {
         for (const auto& [suite, what] : known_suites())
             if (!what.met_by(e))
                 std::printf("not for %s: %s, which needs %s\n",
-                            e.promises.engine,
+                            e.name(),
                             suite.c_str(),
                             what.sentence);
     EXPECT_FALSE(engines().empty());

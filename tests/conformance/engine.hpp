@@ -46,9 +46,12 @@ struct engine_under_test {
     /// Written down here a second time: an engine that forgets what it can do fails a test, instead
     /// of quietly not being asked any more.
     capabilities promises;
+    const char* called = nullptr; ///< if it is one of several forms of the engine
     bool can_fail = false;
     bool embedded = false; ///< it can leave its locks to the children of a holder
     std::unique_ptr<place> (*make_place)() = nullptr;
+
+    [[nodiscard]] const char* name() const { return called != nullptr ? called : promises.engine; }
 };
 
 /// Adds an engine to the suite; its file does this once, before main.
@@ -127,7 +130,7 @@ private:
     const std::unique_ptr<place> place_ = GetParam().make_place();
 };
 
-inline void PrintTo(const engine_under_test& e, std::ostream* out) { *out << e.promises.engine; }
+inline void PrintTo(const engine_under_test& e, std::ostream* out) { *out << e.name(); }
 
 } // namespace holdfast::conformance
 
@@ -136,7 +139,7 @@ inline void PrintTo(const engine_under_test& e, std::ostream* out) { *out << e.p
     class suite : public on_engine {};                                                             \
     [[maybe_unused]] const bool suite##_is_listed = list_suite(#suite, what_it_needs);             \
     GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(suite);                                          \
-    INSTANTIATE_TEST_SUITE_P(                                                                      \
-        on, suite, ::testing::ValuesIn(engines_with(what_it_needs)), [](const auto& engine) {      \
-            return std::string{engine.param.promises.engine};                                      \
-        })
+    INSTANTIATE_TEST_SUITE_P(on,                                                                   \
+                             suite,                                                                \
+                             ::testing::ValuesIn(engines_with(what_it_needs)),                     \
+                             [](const auto& engine) { return std::string{engine.param.name()}; })

@@ -90,7 +90,11 @@ TEST_P(inspect_conformance, waiters_are_listed_in_the_order_of_their_places) {
     auto two = in_a_thread([&] { return mutex{second, "orders/42"}.acquire().held(); });
     ASSERT_TRUE(second_log->saw(event::kind::waiting, "orders/42"));
 
-    const auto seen = client.inspect("orders/42");
+    std::vector<lock_info> seen; // where waiters are only noted down, that may take a moment
+    EXPECT_TRUE(eventually([&] {
+        seen = client.inspect("orders/42");
+        return seen.size() == 1 && seen[0].waiters.size() == 2;
+    }));
     EXPECT_EQ(held.release(), release_result::released);
     EXPECT_TRUE(outcome(one));
     EXPECT_TRUE(outcome(two));

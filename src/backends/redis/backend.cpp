@@ -45,6 +45,15 @@ constexpr std::size_t renewed_by_one_script = 100;
 }
 
 [[nodiscard]] std::unique_ptr<directory> make_directory(std::shared_ptr<const acquaintance> with) {
+    switch (with->how.topology) {
+    case topology::sentinel:
+        return make_sentinel_directory(std::move(with));
+    case topology::cluster:
+        return make_cluster_directory(std::move(with));
+    case topology::single:
+    case topology::replicas:
+        break;
+    }
     return make_fixed_directory(std::move(with));
 }
 
@@ -56,7 +65,11 @@ public:
     explicit note_writer(redis_backend& of) : of_{of} {}
     void on_ready(bool, bool) override {}
     instant on_time(instant now) override {
-        if (const auto text = of_.notebook_.due(now, of_.holds_something()))
+        const bool holds = of_.holds_something();
+        if (holds) // whoever holds a lock for a while wants to know if it is taken away
+            for (const auto& where : of_.directory_->primaries())
+                where->ears().open();
+        if (const auto text = of_.notebook_.due(now, holds))
             of_.write_note(server::way::renewal, *text);
         return of_.notebook_.next(now);
     }
@@ -83,9 +96,13 @@ redis_backend::redis_backend(options o)
     with->released = [this](const std::string& channel) {
         return manners_.heard(channel, boot_clock::now());
     };
+    with->forced = [this](const std::string& key) { look_after_force(key); };
     with->link = [this](link_state s, const std::string& words) { events_->link(s, words); };
     with->notice = [this](const std::string& words) { events_->notice(words); };
-    with->trouble = [](const endpoint&, const failure&) {};
+    with->trouble = [this](const endpoint& where, const failure& why) {
+        directory_->troubled(where, why);
+    };
+    with->moved = [this] { listen_where_names_live_now(); };
     directory_ = make_directory(std::move(with));
     note_writer_ = std::make_shared<note_writer>(*this);
     writers_id_ = background_->attend(note_writer_);
@@ -207,6 +224,10 @@ void redis_backend::ask_for(const call& c, const held& what, joining join, again
 
 void redis_backend::answered(
     const call& c, const held& what, joining join, const reply& r, const failure* f, again second) {
+    {
+        const std::lock_guard lock{guard_};
+        asking_.erase(what->nonce);
+    }
     if (f != nullptr) {
         if (f->applied == applied::maybe)
             doubt(what->nonce, c.answer_by + clock_error);
@@ -239,6 +260,20 @@ void redis_backend::granted(const call& c, const held& what, const protocol::ver
     if (const auto where = directory_->server_of(protocol_.key(what->name)))
         if (const auto no = where->grants_nothing(c.asked))
             return give_back_and_fail(c, what, *no);
+    if (how_.acknowledge == 0)
+        return believe(c, what, yes);
+    const auto where = directory_->server_of(protocol_.key(what->name));
+    if (!where)
+        return give_back_and_fail(c, what, unacknowledged());
+    where->acknowledged(server::way::hot, [this, c, what, yes](bool enough) {
+        if (enough)
+            believe(c, what, yes);
+        else
+            give_back_and_fail(c, what, unacknowledged());
+    });
+}
+
+void redis_backend::believe(const call& c, const held& what, const protocol::verdict& yes) {
     stop_listening(*what);
     grant given;
     given.nonce = what->nonce;
@@ -250,6 +285,12 @@ void redis_backend::granted(const call& c, const held& what, const protocol::ver
         bonds_.emplace(given.terms.bond, what);
     }
     events_->attempted(c.ticket, given);
+}
+
+failure redis_backend::unacknowledged() const {
+    return {errc::backend_unavailable,
+            applied::no,
+            "fewer than " + std::to_string(how_.acknowledge) + " replicas have acknowledged it"};
 }
 
 void redis_backend::give_back_and_fail(const call& c, const held& what, const failure& why) {
@@ -274,7 +315,7 @@ void redis_backend::refused(const call& c, const held& what, joining join, proto
         const auto channel = protocol_.channel(*what);
         {
             const std::lock_guard lock{guard_};
-            listening_[what->nonce] = channel;
+            listening_[what->nonce] = {channel, protocol_.key(what->name)};
         }
         if (const auto where = directory_->server_of(protocol_.key(what->name))) {
             notebook_.waits(what->nonce, *what, where->clock_at(c.asked));
@@ -293,13 +334,28 @@ void redis_backend::stop_listening(const claim& what) {
         const auto found = listening_.find(what.nonce);
         if (found == listening_.end())
             return;
-        channel = std::move(found->second);
+        channel = std::move(found->second.channel);
         listening_.erase(found);
     }
     const auto keep =
         protocol_.of(what) == structure::fair ? listener::keeping::none : listener::keeping::warm;
     for (const auto& where : directory_->primaries())
-        where->ears().stop(channel, what.nonce, keep);
+        if (auto* const ears = where->ears_if_any())
+            ears->stop(channel, what.nonce, keep);
+}
+
+// After a fail-over or a move of slots: what is announced there would not be heard here.
+void redis_backend::listen_where_names_live_now() {
+    std::vector<std::pair<nonce, place_to_listen>> all;
+    {
+        const std::lock_guard lock{guard_};
+        all.assign(listening_.begin(), listening_.end());
+    }
+    for (const auto& [who, at] : all)
+        if (const auto where = directory_->server_of(at.key)) {
+            where->ears().listen(at.channel, who, boot_clock::now());
+            events_->woken(who);
+        }
 }
 
 void redis_backend::doubt(const nonce& whose, instant until) {
@@ -390,6 +446,30 @@ void redis_backend::force_release(const call& c, const std::string& name) {
         });
 }
 
+// Somebody says that a lock was taken by force. Whether that concerns us, the server knows.
+void redis_backend::look_after_force(const std::string& key) {
+    std::vector<held> ours;
+    {
+        const std::lock_guard lock{guard_};
+        for (const auto& [_, what] : bonds_)
+            if (protocol_.key(what->name) == key)
+                ours.push_back(what);
+    }
+    for (const auto& what : ours)
+        run(
+            server::way::hot,
+            key,
+            boot_clock::now() + how_.silence,
+            [this, what](std::string& out, calling how) {
+                const claim* one = what.get();
+                protocol_.prolong(out, {&one, 1}, how);
+            },
+            [this, what](const reply& r, const failure*) {
+                if (r.size() == 1 && r[0].number() == 0)
+                    events_->grant_lost(what->nonce);
+            });
+}
+
 // -------------------------------------------------------------------------------------- renewals
 
 /// One renewal of many bonds: answered when the last of its parts is.
@@ -444,8 +524,11 @@ void redis_backend::renew(const call& c, std::span<const bond_id> bonds) {
         }
         all->parts = groups.size() + 1;
     }
-    for (auto& one : groups)
+    for (auto& one : groups) {
+        if (const auto where = directory_->server_of(protocol_.key(one.front().second->name)))
+            where->look_for_canary(c.asked);
         renew_some(all, std::move(one));
+    }
     all->landed({});
 }
 
@@ -464,7 +547,7 @@ void redis_backend::renew_some(const std::shared_ptr<flight>& all,
                 claims.push_back(what.get());
             protocol_.prolong(out, claims, how);
         },
-        [all, shared](const reply& r, const failure* f) {
+        [this, key, all, shared](const reply& r, const failure* f) {
             std::vector<renewal_answer> answers;
             const bool sound = f == nullptr && r.size() == shared->size();
             for (std::size_t i = 0; i < shared->size(); ++i) {
@@ -476,7 +559,16 @@ void redis_backend::renew_some(const std::shared_ptr<flight>& all,
                 else
                     answers.push_back({bond, said == 0 ? renewed::lost : renewed::unknown, {}});
             }
-            all->landed(std::move(answers));
+            const auto where = directory_->server_of(key);
+            if (how_.acknowledge == 0 || !where)
+                return all->landed(std::move(answers));
+            where->acknowledged(server::way::renewal,
+                                [all, answers = std::move(answers)](bool enough) mutable {
+                                    for (auto& one : answers)
+                                        if (one.outcome == renewed::yes && !enough)
+                                            one.outcome = renewed::unknown;
+                                    all->landed(std::move(answers));
+                                });
         });
 }
 

@@ -65,16 +65,21 @@ private:
     void ask_for(const call&, const held&, joining, again);
     void answered(const call&, const held&, joining, const reply&, const failure*, again);
     void granted(const call&, const held&, const protocol::verdict&);
+    void believe(const call&, const held&, const protocol::verdict&);
+    [[nodiscard]] failure unacknowledged() const;
     void refused(const call&, const held&, joining, protocol::verdict&);
     void give_back_unheard(const held&, instant answer_by);
     void give_back_and_fail(const call&, const held&, const failure&);
     void stop_listening(const claim&);
+    void listen_where_names_live_now();
     void heard_by(const claim&, const std::string& channel, std::int64_t listeners);
     void introduce(const claim&);
     void write_note(server::way, const std::string& text);
     [[nodiscard]] bool holds_something();
     void doubt(const nonce&, instant until);
     [[nodiscard]] bool in_doubt(const nonce&, instant now);
+
+    void look_after_force(const std::string& key);
 
     struct flight;
     struct inspection;
@@ -105,7 +110,10 @@ private:
     std::unordered_map<bond_id, held> bonds_;
     std::unordered_map<nonce, held, nonce_hash> asking_;    // attempts that are not answered
     std::unordered_map<nonce, instant, nonce_hash> doubts_; // until when an attempt may take effect
-    std::unordered_map<nonce, std::string, nonce_hash> listening_;
+    struct place_to_listen {
+        std::string channel, key;
+    };
+    std::unordered_map<nonce, place_to_listen, nonce_hash> listening_;
 };
 
 template <class Encode, class Done>

@@ -34,9 +34,16 @@ public:
     /// Whether one script may touch several names.
     [[nodiscard]] virtual bool one_place_for_all() const noexcept { return true; }
 
+    /// A connection to that server broke, or could not be made: it may be none of ours any more.
+    virtual void troubled(const endpoint&, const failure&) {}
+
     virtual void close() = 0;
 };
 
 [[nodiscard]] std::unique_ptr<directory> make_fixed_directory(std::shared_ptr<const acquaintance>);
+[[nodiscard]] std::unique_ptr<directory>
+    make_sentinel_directory(std::shared_ptr<const acquaintance>);
+[[nodiscard]] std::unique_ptr<directory>
+    make_cluster_directory(std::shared_ptr<const acquaintance>);
 
 } // namespace holdfast::redis

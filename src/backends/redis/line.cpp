@@ -49,21 +49,21 @@ failure line::failed(std::string sentence, errc code) const {
 
 // --------------------------------------------------------------------------------------- asking
 
-void line::ask(std::string_view bytes, instant answer_by, on_answer done) {
+void line::ask(std::string_view bytes, instant answer_by, on_answer done, std::size_t before) {
     guard lock{guard_};
     const auto now = boot_clock::now();
     if (state_ == state::resting && now >= retry_at_)
         start_connecting(lock);
     switch (state_) {
     case state::open:
-        put(bytes, {std::move(done), answer_by, 0});
+        put(bytes, {std::move(done), answer_by, 0, before});
         if (unanswered_.size() == 1)
             oldest_sent_ = now;
         break;
     case state::resolving:
     case state::connecting:
     case state::greeting:
-        parked_.push_back({std::string{bytes}, {std::move(done), answer_by, 0}});
+        parked_.push_back({std::string{bytes}, {std::move(done), answer_by, 0, before}});
         break;
     case state::resting:
     case state::closed: {
@@ -334,6 +334,10 @@ bool line::take(const reply& one, std::uint64_t of) {
     if (unanswered_.empty()) {
         break_off(lock, failed("it answered what nobody had asked"));
         return false;
+    }
+    if (unanswered_.front().before > 0) {
+        --unanswered_.front().before;
+        return true;
     }
     const auto done = std::move(unanswered_.front().done);
     unanswered_.pop_front();

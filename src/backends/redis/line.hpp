@@ -57,8 +57,9 @@ public:
     line(const line&) = delete;
     line& operator=(const line&) = delete;
 
-    /// Sends one command; its reply, or the failure, comes to `done`. Never blocks.
-    void ask(std::string_view bytes, instant answer_by, on_answer done);
+    /// Sends one command; its reply, or the failure, comes to `done`. Never blocks. With `before`,
+    /// the bytes are that many commands more, whose replies come first and interest nobody.
+    void ask(std::string_view bytes, instant answer_by, on_answer done, std::size_t before = 0);
 
     /// Sends without expecting an answer: only for a listener, and only while it is open.
     void say(std::string_view bytes);
@@ -87,6 +88,7 @@ private:
         on_answer done;
         instant answer_by{};
         std::uint64_t ends_at = 0; // in the stream
+        std::size_t before = 0;    // replies that come first
     };
     struct parked {
         std::string bytes;

@@ -1,4 +1,5 @@
 #include "backends/redis/listener.hpp"
+#include "backends/redis/names.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -15,8 +16,10 @@ listener::listener(std::shared_ptr<reactor> r,
                    line_settings s,
                    bool sharded,
                    std::function<void(const nonce&)> wake,
-                   std::function<bool(const std::string&)> released)
-    : sharded_{sharded}, wake_{std::move(wake)}, released_{std::move(released)} {
+                   std::function<bool(const std::string&)> released,
+                   std::function<void(const std::string&)> forced)
+    : sharded_{sharded}, wake_{std::move(wake)}, released_{std::move(released)}, forced_{std::move(
+                                                                                     forced)} {
     s.stays_open = true;
     s.opened = [this] { opened(); };
     s.broken = [this](const failure&) { broken(); };
@@ -97,6 +100,7 @@ bool listener::hears_of(const std::string& name) const {
 
 void listener::opened() {
     std::string out;
+    append_command(out, {"SUBSCRIBE", force_channel});
     {
         const std::lock_guard lock{guard_};
         for (const auto& [name, _] : channels_)
@@ -117,6 +121,8 @@ void listener::heard(const reply& what) {
     const bool confirmed = verb == "subscribe" || verb == "ssubscribe";
     if (!confirmed && verb != "message" && verb != "smessage")
         return;
+    if (verb == "message" && what[1].text() == force_channel)
+        return forced_(std::string{what[2].text()});
     std::vector<nonce> who;
     {
         const std::lock_guard lock{guard_};

@@ -26,7 +26,8 @@ public:
              line_settings,
              bool sharded,
              std::function<void(const nonce&)> wake,
-             std::function<bool(const std::string& channel)> released);
+             std::function<bool(const std::string& channel)> released,
+             std::function<void(const std::string& key)> forced);
 
     enum class hears : std::uint8_t { all_since_asked, not_yet };
     /// Tells `who` of every message from now on. `not_yet`: woken once it can be relied on.
@@ -38,6 +39,9 @@ public:
 
     /// Whether messages to this channel reach us, too.
     [[nodiscard]] bool hears_of(const std::string& channel) const;
+
+    /// Hears of locks that are taken by force, even if nobody waits for anything.
+    void open() { line_->open_now(); }
 
     void move_to(const endpoint& to) { line_->move_to(to); }
     void close() { line_->close(); }
@@ -59,6 +63,7 @@ private:
     const bool sharded_;
     const std::function<void(const nonce&)> wake_;
     const std::function<bool(const std::string&)> released_; // false: no reason to wake anybody
+    const std::function<void(const std::string&)> forced_;
     mutable std::mutex guard_;
     std::map<std::string, channel, std::less<>> channels_;
     std::deque<std::string> idle_; // the longest first; some are in use again

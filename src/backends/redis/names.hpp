@@ -55,6 +55,8 @@ namespace holdfast::redis {
 [[nodiscard]] inline std::string plain_channel(std::string_view name) {
     return before("holdfast_channel", name);
 }
+/// Ours: on it is said, to everybody, which key was taken by force.
+inline constexpr std::string_view force_channel = "holdfast_forced";
 [[nodiscard]] std::string reader_key(std::string_view name, std::string_view holder);
 
 /// <uuid of this client>:<acquisition>, as Redisson writes <uuid>:<thread>. One acquisition has one

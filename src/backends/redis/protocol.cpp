@@ -201,10 +201,10 @@ void protocol::prolong(std::string& out,
 
 void protocol::take_by_force(std::string& out, std::string_view lock, calling how) const {
     const auto name = key(lock);
-    call_script(out, all_scripts().take_by_force, how, 4, 5)
+    call_script(out, all_scripts().take_by_force, how, 4, 6)
         << name << queue_key(name) << patience_key(name) << permits_key(name) << lock_channel(name)
         << read_write_channel(name) << permits_channel(name) << publish()
-        << (layout_ == layout::plain ? plain_channel(name) : std::string{});
+        << (layout_ == layout::plain ? plain_channel(name) : std::string{}) << force_channel;
 }
 
 void protocol::look(std::string& out, std::string_view lock, calling how) const {

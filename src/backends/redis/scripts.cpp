@@ -28,22 +28,22 @@ local function late(not_after) not_after = tonumber(not_after) return not_after 
 local function told(n) return string.format('%.0f', n) end
 )";
 
-/// The fences of one grant end at a multiple of 64, which is what the key keeps. A number in
+/// The fences of one grant end at a multiple of 65, which is what the key keeps. A number in
 /// between is Java's: from then on the key lives for ever, because Java's counter would begin again
 /// at one.
 constexpr const char* fences = R"(
 local function next_fence(key, keep)
   local last = tonumber(redis.call('get', key) or '0')
-  local top = math.ceil(math.max(us, last + 1) / 64) * 64
-  if top - 63 <= last then top = top + 64 end
+  local top = math.ceil(math.max(us, last + 1) / 65) * 65
+  if top - 64 <= last then top = top + 65 end
   if last == 0 then redis.call('set', key, told(top), 'px', keep)
-  elseif last % 64 == 0 then redis.call('set', key, told(top), 'keepttl')
+  elseif last % 65 == 0 then redis.call('set', key, told(top), 'keepttl')
   else redis.call('set', key, told(top)) end
-  return told(top - 63)
+  return told(top - 64)
 end
 local function same_fence(key, keep)
   local top = redis.call('get', key)
-  return top and told(tonumber(top) - 63) or next_fence(key, keep)
+  return top and told(tonumber(top) - 64) or next_fence(key, keep)
 end
 )";
 
@@ -309,11 +309,12 @@ return {1}
 
 // KEYS lock queue patience permits_out     ARGV lock_channel read_write_channel permits_channel
 // publish
-//                                               plain_channel, if that is the layout
+//                                               plain_channel (if that is the layout) force_channel
 // Answers how many there were. Readers' own keys are left to expire: nothing looks at them alone.
 constexpr const char* take_by_force = R"(
 local kind = redis.call('type', KEYS[1]).ok
 local head = purge(KEYS[2], KEYS[3])
+redis.call('publish', ARGV[6], KEYS[1])
 if kind == 'hash' then
   local mode = redis.call('hget', KEYS[1], 'mode')
   local count = redis.call('hlen', KEYS[1]) - (mode and 1 or 0)
@@ -409,6 +410,28 @@ scripts::scripts()
       take_by_force{joined({in_time, purge, redis::take_by_force})},
       look{joined({in_time, redis::look})}, take_string{joined({in_time, redis::take_string})},
       give_back_string{redis::give_back_string}, prolong_string{redis::prolong_string} {}
+
+std::array<const script*, 18> scripts_to_load() {
+    const auto& all = all_scripts();
+    return {&all.take,
+            &all.give_back,
+            &all.prolong,
+            &all.queue_up,
+            &all.give_back_fair,
+            &all.read,
+            &all.give_back_read,
+            &all.prolong_read,
+            &all.write,
+            &all.give_back_write,
+            &all.prolong_write,
+            &all.take_permit,
+            &all.give_back_permit,
+            &all.prolong_permit,
+            &all.take_by_force,
+            &all.take_string,
+            &all.give_back_string,
+            &all.prolong_string};
+}
 
 const scripts& all_scripts() {
     static const scripts all;

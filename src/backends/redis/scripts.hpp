@@ -10,8 +10,8 @@
 
 namespace holdfast::redis {
 
-/// How many numbers one grant may use: the fence and those of the passes inside one client.
-inline constexpr std::int64_t fences_per_grant = 64;
+/// How many numbers one grant may use: the fence, and one for each of 64 passes inside one client.
+inline constexpr std::int64_t fences_per_grant = 65;
 
 struct script {
     std::string text;
@@ -34,5 +34,8 @@ struct scripts {
 
 /// Made once, when first needed: texts and their digests never change.
 [[nodiscard]] const scripts& all_scripts();
+
+/// Those that a request may need which must not be overtaken by the next one.
+[[nodiscard]] std::array<const script*, 18> scripts_to_load();
 
 } // namespace holdfast::redis

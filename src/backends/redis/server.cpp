@@ -1,5 +1,6 @@
 #include "backends/redis/server.hpp"
 #include "backends/redis/errors.hpp"
+#include "backends/redis/scripts.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -18,6 +19,9 @@ namespace {
     std::from_chars(digits.data(), digits.data() + digits.size(), value);
     return value;
 }
+
+constexpr const char* canary_key = "holdfast_canary";
+constexpr duration looks_for_canary_every = std::chrono::seconds{5};
 
 [[nodiscard]] std::string seconds_text(duration d) {
     return std::to_string(std::chrono::ceil<std::chrono::seconds>(d).count()) + " s";
@@ -57,15 +61,41 @@ void learn_from_info(server_facts& facts, std::string_view info) {
     facts.known = !facts.run_id.empty();
 }
 
+line_settings plain_settings(const acquaintance& with, const endpoint& where) {
+    line_settings s;
+    s.where = where;
+    s.tls = with.tls;
+    s.connect_timeout = with.how.connect_timeout;
+    s.silence = with.how.silence;
+    s.greet = [user = with.how.user,
+               password = with.how.password](std::string& out) -> std::size_t {
+        if (password.empty())
+            return 0;
+        if (user.empty())
+            append_command(out, {"AUTH", password});
+        else
+            append_command(out, {"AUTH", user, password});
+        return 1;
+    };
+    s.greeted = [](std::size_t, const reply& r) -> std::optional<failure> {
+        if (r.is_error())
+            return failure{
+                errc::backend_refused, applied::no, "the server refused user or password"};
+        return std::nullopt;
+    };
+    return s;
+}
+
 // ------------------------------------------------------------------------------------- meeting
 
 /// The commands of a greeting, in order; which of them are said depends on the settings.
 struct server::meeting {
-    enum class word : std::uint8_t { auth, select, name, info, fsync, clock, role };
+    enum class word : std::uint8_t { auth, select, name, script, info, fsync, clock, canary, role };
     bool thorough = false;
     std::vector<word> said;
     instant asked{};
     server_facts facts;
+    std::string canary;
 };
 
 line_settings server::settings(bool thorough) {
@@ -99,9 +129,15 @@ std::size_t server::greet(std::string& out, meeting& m) {
         say(word::select, {"SELECT", std::to_string(how.db)});
     say(word::name, {"CLIENT", "SETNAME", "holdfast-" + std::to_string(::getpid())});
     if (m.thorough) {
+        // A script that the server does not know is sent again in full, and may be overtaken
+        // meanwhile. So it knows them all before it is asked for anything.
+        for (const auto* one : scripts_to_load())
+            say(word::script, {"SCRIPT", "LOAD", one->text});
         say(word::info, {"INFO"});
         say(word::fsync, {"CONFIG", "GET", "appendfsync"});
         say(word::clock, {"TIME"});
+        if (!with_->in_cluster) // there each server has other keys
+            say(word::canary, {"GET", canary_key});
         say(word::role, {"ROLE"});
     }
     return m.said.size();
@@ -127,6 +163,8 @@ std::optional<failure> server::greeted(meeting& m, std::size_t i, const reply& r
                            applied::no,
                            "there is no database " + std::to_string(with_->how.db)};
         return problem(r.text());
+    case word::script: // who may not load them asks for each in full
+        break;
     case word::name:
         if (r.is_error() && (first_word(r.text()) == "NOAUTH" || first_word(r.text()) == "LOADING"))
             return problem(r.text());
@@ -146,20 +184,23 @@ std::optional<failure> server::greeted(meeting& m, std::size_t i, const reply& r
             clock_is(*s * 1'000'000 + *us, m.asked);
         break;
     }
+    case word::canary:
+        m.canary = r.is_error() ? std::string{} : std::string{r.text()};
+        break;
     case word::role:
         if (r.size() > 0)
             m.facts.role = r[0].text();
         if (with_->wants_primary && m.facts.role == "slave")
             return failure{
                 errc::backend_unavailable, applied::no, where().text() + ": it is a replica"};
-        met(m.facts);
+        met(m.facts, m.canary);
         break;
     }
     return std::nullopt;
 }
 
 // We met it, for the first time or again. What it knows less than before decides.
-void server::met(const server_facts& now_known) {
+void server::met(const server_facts& now_known, const std::string& canary) {
     const auto now = boot_clock::now();
     std::string words;
     {
@@ -177,6 +218,73 @@ void server::met(const server_facts& now_known) {
     }
     if (!words.empty())
         with_->notice(words);
+    canary_is(canary);
+}
+
+void server::canary_is(const std::string& now_there) {
+    bool forgot = false;
+    {
+        const std::lock_guard lock{guard_};
+        canary_seen_at_ = boot_clock::now();
+        forgot = !canary_.empty() && canary_ != now_there;
+        canary_ = now_there;
+        if (forgot)
+            quarantined_until_ =
+                std::max(quarantined_until_, canary_seen_at_ + with_->how.quarantine);
+    }
+    if (forgot)
+        with_->notice(where().text() + " has forgotten what it knew; it grants no locks for " +
+                      seconds_text(with_->how.quarantine));
+    if (now_there.empty() && !with_->in_cluster)
+        leave_canary();
+}
+
+// Only the first value stays; whoever leaves one looks at it when he meets the server again.
+void server::leave_canary() {
+    detail::kernel_random chance;
+    std::string bytes;
+    append_command(bytes, {"SET", canary_key, std::to_string(chance.next()), "NX"});
+    append_command(bytes, {"GET", canary_key});
+    hot_.front()->ask(
+        bytes,
+        boot_clock::now() + with_->how.silence,
+        [this](const reply& r, const failure* f) {
+            if (f == nullptr && r.is() == reply::kind::text) {
+                const std::lock_guard lock{guard_};
+                canary_ = r.text();
+            }
+        },
+        1);
+}
+
+void server::look_for_canary(instant now) {
+    {
+        const std::lock_guard lock{guard_};
+        if (with_->in_cluster || canary_.empty() || now < canary_seen_at_ + looks_for_canary_every)
+            return;
+        canary_seen_at_ = now;
+    }
+    std::string bytes;
+    append_command(bytes, {"GET", canary_key});
+    renewals_->ask(bytes, now + with_->how.silence, [this](const reply& r, const failure* f) {
+        if (f == nullptr && !r.is_error())
+            canary_is(std::string{r.text()});
+    });
+}
+
+void server::acknowledged(way w, acknowledger::on_known done) {
+    acknowledger* by = nullptr;
+    {
+        const std::lock_guard lock{guard_};
+        auto& which = w == way::hot ? hot_acknowledger_ : renewals_acknowledger_;
+        if (!which)
+            which = std::make_unique<acknowledger>(w == way::hot ? with_->hot : with_->background,
+                                                   plain_settings(*with_, where_),
+                                                   with_->how.acknowledge,
+                                                   with_->how.acknowledge_within);
+        by = which.get();
+    }
+    by->ask(std::move(done));
 }
 
 std::optional<failure> server::grants_nothing(instant now) const {
@@ -223,17 +331,34 @@ server::server(std::shared_ptr<const acquaintance> with, endpoint where)
 
 server::~server() { close(); }
 
-void server::ask(
-    way w, std::size_t spread, std::string_view bytes, instant answer_by, on_answer done) {
+void server::ask(way w,
+                 std::size_t spread,
+                 std::string_view bytes,
+                 instant answer_by,
+                 on_answer done,
+                 asking how) {
     auto& which = w == way::hot ? hot_[spread % hot_.size()] : renewals_;
-    which->ask(bytes, answer_by, std::move(done));
+    if (how == asking::no)
+        return which->ask(bytes, answer_by, std::move(done));
+    std::string both;
+    append_command(both, {"ASKING"});
+    which->ask(both.append(bytes), answer_by, std::move(done), 1);
+}
+
+listener* server::ears_if_any() const {
+    const std::lock_guard lock{guard_};
+    return ears_.get();
 }
 
 listener& server::ears() {
     const std::lock_guard lock{guard_};
     if (!ears_)
-        ears_ = std::make_unique<listener>(
-            with_->hot, settings(false), with_->sharded, with_->wake, with_->released);
+        ears_ = std::make_unique<listener>(with_->hot,
+                                           settings(false),
+                                           with_->sharded,
+                                           with_->wake,
+                                           with_->released,
+                                           with_->forced);
     return *ears_;
 }
 
@@ -281,6 +406,9 @@ void server::move_to(const endpoint& to) {
         const std::lock_guard lock{guard_};
         where_ = to;
         ears = ears_.get();
+        for (auto* const one : {hot_acknowledger_.get(), renewals_acknowledger_.get()})
+            if (one != nullptr)
+                one->move_to(to);
     }
     for (const auto& one : hot_)
         one->move_to(to);
@@ -296,6 +424,9 @@ void server::close() {
     const std::lock_guard lock{guard_};
     if (ears_)
         ears_->close();
+    for (auto* const one : {hot_acknowledger_.get(), renewals_acknowledger_.get()})
+        if (one != nullptr)
+            one->close();
 }
 
 } // namespace holdfast::redis

@@ -12,6 +12,7 @@
 // last, it is asked for nothing (quarantine); nor is one that may drop locks when its memory is
 // full.
 
+#include "backends/redis/acknowledging.hpp"
 #include "backends/redis/line.hpp"
 #include "backends/redis/listener.hpp"
 
@@ -62,10 +63,15 @@ struct acquaintance {
     bool in_cluster = false;
     std::function<void(const nonce&)> wake;
     std::function<bool(const std::string& channel)> released; ///< false: nobody need be woken
+    std::function<void(const std::string& key)> forced;       ///< somebody took it from its holder
     std::function<void(link_state, const std::string&)> link;
     std::function<void(const std::string&)> notice;
     std::function<void(const endpoint&, const failure&)> trouble; ///< it may be no primary any more
+    std::function<void()> moved; ///< names may live on other servers now
 };
+
+/// A line that says nothing but who we are.
+[[nodiscard]] line_settings plain_settings(const acquaintance&, const endpoint&);
 
 class server : public std::enable_shared_from_this<server> {
 public:
@@ -76,8 +82,21 @@ public:
 
     enum class way : std::uint8_t { hot, renewal };
 
+    enum class asking : std::uint8_t { no, yes }; ///< for a slot that is on its way to it
+
     /// `spread` chooses among several hot lines: the same number, the same line.
-    void ask(way, std::size_t spread, std::string_view bytes, instant answer_by, on_answer);
+    void ask(way,
+             std::size_t spread,
+             std::string_view bytes,
+             instant answer_by,
+             on_answer,
+             asking = asking::no);
+
+    /// Whether enough replicas have what was done here until now.
+    void acknowledged(way, acknowledger::on_known);
+
+    /// Looks, from time to time, whether the server still remembers that it knew us.
+    void look_for_canary(instant now);
 
     /// Why nothing new may be granted here now, if so.
     [[nodiscard]] std::optional<failure> grants_nothing(instant now) const;
@@ -87,6 +106,7 @@ public:
     void clock_is(std::int64_t us, instant asked);
 
     [[nodiscard]] listener& ears();
+    [[nodiscard]] listener* ears_if_any() const;
     [[nodiscard]] server_facts facts() const;
     [[nodiscard]] endpoint where() const;
 
@@ -100,7 +120,9 @@ private:
     [[nodiscard]] line_settings settings(bool thorough);
     [[nodiscard]] std::size_t greet(std::string& out, meeting&);
     [[nodiscard]] std::optional<failure> greeted(meeting&, std::size_t, const reply&);
-    void met(const server_facts&);
+    void met(const server_facts&, const std::string& canary);
+    void canary_is(const std::string& now_there);
+    void leave_canary();
     void line_opened();
     void line_broken(const failure&);
 
@@ -109,12 +131,15 @@ private:
     endpoint where_;
     server_facts facts_;
     instant quarantined_until_{};
+    std::string canary_; // what the server remembered when we last looked
+    instant canary_seen_at_{};
     bool seen_ = false;
     bool suspended_ = false;
     std::atomic<std::int64_t> clock_ahead_us_{0}; // of our boot clock; 0: unknown
     std::vector<std::shared_ptr<line>> hot_;
     std::shared_ptr<line> renewals_;
     std::unique_ptr<listener> ears_;
+    std::unique_ptr<acknowledger> hot_acknowledger_, renewals_acknowledger_;
 };
 
 } // namespace holdfast::redis

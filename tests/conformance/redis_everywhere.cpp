@@ -1,0 +1,116 @@
+// The engine `redis` in all its other forms: over TLS, through a Unix socket, as a user with a
+// password, behind Sentinels, in a cluster, and in the plain layout. Asked for by ./dev prove,
+// which sets HOLDFAST_EVERYWHERE; one form is enough for ./dev test.
+
+#include "backends/redis/url.hpp"
+#include "conformance/engine.hpp"
+#include "servers/certificates.hpp"
+#include "servers/redis.hpp"
+#include "servers/redis_cluster.hpp"
+#include "servers/redis_sentinels.hpp"
+
+#include <holdfast/redis.hpp>
+
+#include <atomic>
+#include <cstdlib>
+
+namespace holdfast::conformance {
+namespace {
+
+using servers::durability;
+using servers::redis_options;
+
+/// Names of its own on servers that all tests share: starting a cluster takes seconds.
+class shared_place final : public place {
+public:
+    explicit shared_place(const std::string& url)
+        : url_{url + (url.find('?') == std::string::npos ? '?' : '&') +
+               "prefix=" + std::to_string(++places) + "/"} {}
+    std::unique_ptr<backend> connect() override {
+        const auto colon = url_.find(':');
+        return redis::make(redis::options_of(url_.substr(0, colon), url_.substr(colon + 1)));
+    }
+    std::string url() const override { return url_; }
+
+private:
+    static inline std::atomic<int> places = 0;
+    const std::string url_;
+};
+
+[[nodiscard]] redis_options remembers_all(redis_options o = {}) {
+    o.data = durability::append_only;
+    o.settings.emplace_back("appendfsync always");
+    return o;
+}
+
+[[nodiscard]] capabilities all_of_it() {
+    return {.engine = "redis",
+            .reach = reach::network,
+            .shared = true,
+            .permits = true,
+            .fair = true,
+            .lock_delay = true,
+            .fence_per_pass = true,
+            .fences = fence_grade::hybrid,
+            .wake = wake_by::hint,
+            .assumptions = 7};
+}
+
+[[nodiscard]] capabilities of_one_string() {
+    return {.engine = "redis",
+            .reach = reach::network,
+            .lock_delay = true,
+            .fences = fence_grade::transient,
+            .wake = wake_by::hint,
+            .assumptions = 7};
+}
+
+std::unique_ptr<place> over_tls() {
+    static servers::redis_server server{remembers_all({.over = servers::encryption::mutual_tls})};
+    const auto& files = servers::our_certificates();
+    return std::make_unique<shared_place>(server.url() + "?ca=" + files.authority +
+                                          "&cert=" + files.client + "&key=" + files.client_key);
+}
+
+std::unique_ptr<place> through_a_socket() {
+    static servers::redis_server server{remembers_all()};
+    return std::make_unique<shared_place>("redis+unix://" + server.unix_socket());
+}
+
+std::unique_ptr<place> as_a_user() {
+    static servers::redis_server server{
+        remembers_all({.password = "p@ss/word:", .user = "keeper"})};
+    return std::make_unique<shared_place>(server.url());
+}
+
+std::unique_ptr<place> behind_sentinels() {
+    static servers::redis_sentinels all{{.each = remembers_all()}};
+    return std::make_unique<shared_place>(all.url() + "?acknowledge=1");
+}
+
+std::unique_ptr<place> in_a_cluster() {
+    static servers::redis_cluster all{remembers_all()};
+    return std::make_unique<shared_place>(all.url());
+}
+
+std::unique_ptr<place> in_one_string() {
+    static servers::redis_server server{remembers_all()};
+    return std::make_unique<shared_place>(server.url() + "?layout=plain");
+}
+
+bool add_all() {
+    if (std::getenv("HOLDFAST_EVERYWHERE") == nullptr || servers::redis_server::missing())
+        return false;
+    add({.promises = all_of_it(), .called = "redis_tls", .make_place = over_tls});
+    add({.promises = all_of_it(), .called = "redis_unix", .make_place = through_a_socket});
+    add({.promises = all_of_it(), .called = "redis_acl", .make_place = as_a_user});
+    add({.promises = all_of_it(), .called = "redis_sentinel", .make_place = behind_sentinels});
+    add({.promises = all_of_it(), .called = "redis_cluster", .make_place = in_a_cluster});
+    add({.promises = of_one_string(), .called = "redis_plain", .make_place = in_one_string});
+    return true;
+}
+
+[[maybe_unused]] const bool added = add_all();
+
+} // namespace
+} // namespace holdfast::conformance
