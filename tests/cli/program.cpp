@@ -157,6 +157,17 @@ std::optional<std::string> reader::line() {
     }
 }
 
+bool reader::has_line_within(std::chrono::milliseconds time) {
+    const auto give_up_at = boot_clock::now() + time;
+    while (buffer_.find('\n') == std::string::npos) {
+        const auto got = read_some(give_up_at);
+        if (got != more::yes) {
+            return got == more::end;
+        }
+    }
+    return true;
+}
+
 std::string reader::all() {
     const auto give_up_at = boot_clock::now() + patience;
     for (;;) {

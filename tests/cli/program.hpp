@@ -50,6 +50,9 @@ public:
     /// Without its end; nothing at end of file. Throws when patience is at an end.
     [[nodiscard]] std::optional<std::string> line();
 
+    /// Whether line() would return at once, now or within this time.
+    [[nodiscard]] bool has_line_within(std::chrono::milliseconds);
+
     /// Until end of file.
     [[nodiscard]] std::string all();
 

@@ -1,0 +1,152 @@
+#include "interop/dump.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <random>
+
+namespace holdfast::interop {
+namespace {
+
+using namespace std::chrono_literals;
+using servers::redis_server;
+
+std::string renamed(std::string text, const names& called) {
+    for (const auto& [real, name] : called)
+        for (auto at = text.find(real); at != std::string::npos;
+             at = text.find(real, at + name.size()))
+            text.replace(at, real.size(), name);
+    return text;
+}
+
+bool is_text(const std::string& bytes) {
+    return std::all_of(
+        bytes.begin(), bytes.end(), [](unsigned char c) { return std::isprint(c) != 0; });
+}
+
+std::string readable(const std::string& bytes) {
+    if (is_text(bytes))
+        return bytes;
+    constexpr std::string_view digits = "0123456789abcdef";
+    std::string text = "0x";
+    for (const char c : bytes) {
+        const auto byte = static_cast<unsigned char>(c);
+        text += digits[byte >> 4U];
+        text += digits[byte & 15U];
+    }
+    return text;
+}
+
+/// Rounded up, so that a slow machine sees the same.
+std::string at_most(double milliseconds) {
+    return "≤" + std::to_string(static_cast<long>(std::ceil(milliseconds / 5000)) * 5) + "s";
+}
+
+double server_time(const redis_server& server) {
+    const auto now = server.ask({"TIME"});
+    return std::stod(now.items.at(0).text) * 1000 + std::stod(now.items.at(1).text) / 1000;
+}
+
+std::string score(const redis_server& server, const std::string& text) {
+    const auto value = std::stod(text);
+    const auto from_now = value - server_time(server);
+    constexpr double a_day = 86'400'000;
+    return std::abs(from_now) < a_day ? at_most(from_now) : text;
+}
+
+std::string line(const std::string& text) { return "  " + text + '\n'; }
+
+std::vector<std::string>
+contents(const redis_server& server, const std::string& key, const std::string& type) {
+    std::vector<std::string> lines;
+    if (type == "string")
+        lines.push_back(line(readable(server.ask({"GET", key}).text)));
+    if (type == "list")
+        for (const auto& item : server.ask({"LRANGE", key, "0", "-1"}).items)
+            lines.push_back(line(readable(item.text)));
+    if (type == "hash") {
+        const auto all = server.ask({"HGETALL", key}).items;
+        for (std::size_t i = 0; i + 1 < all.size(); i += 2)
+            lines.push_back(line(readable(all[i].text) + " = " + readable(all[i + 1].text)));
+    }
+    if (type == "zset") {
+        const auto all = server.ask({"ZRANGE", key, "0", "-1", "WITHSCORES"}).items;
+        for (std::size_t i = 0; i + 1 < all.size(); i += 2)
+            lines.push_back(line(readable(all[i].text) + " @ " + score(server, all[i + 1].text)));
+    }
+    return lines;
+}
+
+} // namespace
+
+std::string dump(const redis_server& server, const names& called) {
+    std::vector<std::string> entries;
+    for (const auto& item : server.ask({"KEYS", "*"}).items) {
+        const auto& key = item.text;
+        const auto type = server.ask({"TYPE", key}).text;
+        const auto left = server.ask({"PTTL", key}).number;
+        auto lines = contents(server, key, type);
+        for (auto& one : lines)
+            one = renamed(one, called);
+        if (type == "hash") // whose fields have no order
+            std::sort(lines.begin(), lines.end());
+        auto entry = renamed(readable(key), called) + ' ' + type +
+                     (left >= 0 ? ' ' + at_most(static_cast<double>(left)) : "") + '\n';
+        for (const auto& one : lines)
+            entry += one;
+        if (left != -2) // it has expired while we looked
+            entries.push_back(entry);
+    }
+    std::sort(entries.begin(), entries.end());
+    std::string all;
+    for (const auto& entry : entries)
+        all += entry;
+    return all;
+}
+
+std::string
+dump_when(const std::string& expected, const redis_server& server, const names& called) {
+    std::string last;
+    static_cast<void>(cli_tests::comes_true(5s, [&] {
+        last = dump(server, called);
+        return last == expected;
+    }));
+    return last;
+}
+
+// --------------------------------------------------------------------------- listening to a server
+
+eavesdropper::eavesdropper(const redis_server& server) : server_{server}, link_{server.link()} {
+    link_.ask({"PSUBSCRIBE", "*"});
+}
+
+std::optional<std::string> eavesdropper::next(const names& called,
+                                              std::chrono::milliseconds within) {
+    const auto heard = link_.hear(within);
+    if (!heard)
+        return std::nullopt;
+    return renamed(heard->items.at(2).text + ' ' + heard->items.at(3).text, called);
+}
+
+bool eavesdropper::is_silent() {
+    server_.ask({"PUBLISH", "silence", "?"}); // what comes before it was there before it
+    return next() == "silence ?";
+}
+
+monitor::monitor(const redis_server& server) : server_{server}, link_{server.link()} {
+    link_.ask({"MONITOR"});
+}
+
+std::vector<std::string> monitor::so_far() {
+    std::vector<std::string> lines;
+    const auto mark = "mark-" + std::to_string(std::random_device{}());
+    server_.ask({"ECHO", mark});
+    while (const auto heard = link_.hear()) {
+        if (heard->text.find(mark) != std::string::npos)
+            break;
+        lines.push_back(heard->text);
+    }
+    return lines;
+}
+
+} // namespace holdfast::interop

@@ -1,0 +1,55 @@
+#pragma once
+
+// Another implementation of the same locks in a process of its own, driven line by line.
+//
+//   test ── "7 lock c1 h1 plain orders" ──▶ redisson/Peer.java or redis_py/peer.py: their commands
+//   are listed there
+//        ◀─ "7 ok" ─────────────────────────┘
+//
+// A command that waits for a lock is begun; others can be asked meanwhile. Every wait has a bound.
+
+#include "cli/program.hpp"
+#include "servers/need.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace holdfast::interop {
+
+inline const std::string newest_redisson = "4.7.0";
+inline const std::string older_redisson = "3.27.2";
+
+class peer {
+public:
+    enum class ticket : std::uint64_t {};
+
+    [[nodiscard]] static servers::lack
+    redisson_missing(const std::string& version = newest_redisson);
+    [[nodiscard]] static servers::lack redis_py_missing();
+
+    [[nodiscard]] static peer redisson(const std::string& version = newest_redisson);
+    [[nodiscard]] static peer redis_py();
+
+    /// What it answers after "ok". Throws with its words when it answers an error.
+    std::string ask(const std::string& command);
+
+    [[nodiscard]] ticket begin(const std::string& command);
+    [[nodiscard]] bool has_answered(ticket, std::chrono::milliseconds within = {});
+    std::string end(ticket, std::chrono::milliseconds within = std::chrono::seconds{60});
+
+    void kill(); ///< -9: whatever it holds is left behind
+    void pause();
+    void resume();
+
+private:
+    explicit peer(const std::vector<std::string>& command);
+
+    cli_tests::program process_;
+    std::uint64_t last_ = 0;
+    std::map<std::uint64_t, std::string> answers_; // heard, but not yet asked for
+};
+
+} // namespace holdfast::interop

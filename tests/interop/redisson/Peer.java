@@ -1,0 +1,353 @@
+// The real Redisson, driven by a test: one command a line on stdin, one answer a line on stdout.
+//
+//   7 lock c1 h1 plain orders      ──▶  hand h1 of client c1 calls getLock("orders").lock()
+//   7 ok                           ◀──  the tag says which command is answered; a waiting one answers late
+//
+// A hand is a thread: Redisson's locks belong to threads, so each hand is a holder of its own. Commands of one hand
+// are done in their order, those of different hands side by side. A failure is answered `7 error Class: message`.
+//
+//   client C single|sentinel|cluster address=h:p[,h:p…] [master=N] [user=U] [password=P] [ca=PEM] [keystore=P12
+//            keystore_word=W] [watchdog_ms=N]
+//   close C · id C · holder C H
+//   lock C H KIND NAME [lease_ms] · trylock C H KIND NAME wait_ms lease_ms · unlock C H KIND NAME · force C H KIND NAME
+//   held C H KIND NAME                     holds of this hand, whether locked at all, what is left of the ttl in ms
+//   count C H KIND NAME KEY n              n times: lock, read KEY, pause up to 1 ms, write it plus 1, unlock
+//   permit C H set|available|acquire|tryacquire|release NAME …        a semaphore whose permits expire
+//   semaphore C H set|available|acquire|tryacquire|release NAME n …
+//   halt                                   as kill -9 would
+//
+// KIND: plain, fair, read, write, spin, fenced, multi, redlock. For the last two NAME is a list `[client/]name,…`.
+// lock and trylock of a fenced lock answer the token too; a lease of -1 is renewed by Redisson's watchdog.
+
+import java.io.BufferedReader;
+import java.io.FileInputStream;
+import java.io.FileOutputStream;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.net.URL;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.KeyStore;
+import java.security.cert.CertificateFactory;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import org.redisson.Redisson;
+import org.redisson.RedissonMultiLock;
+import org.redisson.RedissonRedLock;
+import org.redisson.api.RBucket;
+import org.redisson.api.RFencedLock;
+import org.redisson.api.RLock;
+import org.redisson.api.RPermitExpirableSemaphore;
+import org.redisson.api.RSemaphore;
+import org.redisson.api.RedissonClient;
+import org.redisson.client.codec.StringCodec;
+import org.redisson.config.BaseConfig;
+import org.redisson.config.BaseMasterSlaveServersConfig;
+import org.redisson.config.ClusterServersConfig;
+import org.redisson.config.Config;
+import org.redisson.config.SentinelServersConfig;
+import org.redisson.config.SingleServerConfig;
+
+public class Peer {
+    private static final TimeUnit MS = TimeUnit.MILLISECONDS;
+
+    private final Map<String, RedissonClient> clients = new ConcurrentHashMap<>();
+    private final Map<String, RLock> locks = new ConcurrentHashMap<>();
+    private final Map<String, ExecutorService> hands = new ConcurrentHashMap<>();
+    private final PrintStream out = new PrintStream(System.out, true, StandardCharsets.UTF_8);
+
+    public static void main(String[] arguments) throws Exception {
+        new Peer().serve();
+    }
+
+    private void serve() throws Exception {
+        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String line = in.readLine(); line != null; line = in.readLine()) {
+            String[] words = line.split(" ");
+            if (isOfHand(words)) {
+                hands.computeIfAbsent(words[2] + "/" + words[3], name -> Executors.newSingleThreadExecutor(Peer::daemon))
+                        .execute(() -> answer(words));
+            } else {
+                answer(words); // before the next line is read: a client exists before it is used
+            }
+        }
+        Runtime.getRuntime().halt(0); // the test has gone; nobody waits for a clean end
+    }
+
+    private static Thread daemon(Runnable work) {
+        Thread thread = new Thread(work);
+        thread.setDaemon(true);
+        return thread;
+    }
+
+    private static boolean isOfHand(String[] words) {
+        return words.length > 3 && !words[1].equals("client");
+    }
+
+    private synchronized void say(String line) {
+        out.println(line);
+    }
+
+    private void answer(String[] words) {
+        try {
+            say(words[0] + " " + obey(words[1], Arrays.asList(words).subList(2, words.length)));
+        } catch (Throwable e) {
+            String message = String.valueOf(e.getMessage()).replaceAll("\\s+", " ");
+            say(words[0] + " error " + e.getClass().getSimpleName() + ": " + message);
+        }
+    }
+
+    private String obey(String verb, List<String> words) throws Exception {
+        switch (verb) {
+            case "client":
+                clients.put(words.get(0), Redisson.create(configuration(words.get(1), settings(words))));
+                return "ok";
+            case "close":
+                client(words).shutdown();
+                return "ok";
+            case "id":
+                return "ok " + client(words).getId();
+            case "holder":
+                return "ok " + client(words).getId() + ":" + Thread.currentThread().getId();
+            case "lock":
+                return lock(lock(words), words.size() > 4 ? number(words, 4) : -1);
+            case "trylock":
+                return tryLock(lock(words), number(words, 4), number(words, 5));
+            case "unlock":
+                lock(words).unlock();
+                return "ok";
+            case "force":
+                return "ok " + lock(words).forceUnlock();
+            case "held":
+                RLock lock = lock(words);
+                return "ok " + lock.getHoldCount() + " " + lock.isLocked() + " " + lock.remainTimeToLive();
+            case "count":
+                return count(lock(words), client(words).getBucket(words.get(4), StringCodec.INSTANCE), number(words, 5));
+            case "permit":
+                return permit(client(words).getPermitExpirableSemaphore(words.get(3)), words);
+            case "semaphore":
+                return semaphore(client(words).getSemaphore(words.get(3)), words);
+            case "halt":
+                Runtime.getRuntime().halt(137);
+                return "";
+            default:
+                throw new IllegalArgumentException("there is no command " + verb);
+        }
+    }
+
+    private static long number(List<String> words, int place) {
+        return Long.parseLong(words.get(place));
+    }
+
+    private RedissonClient client(List<String> words) {
+        return client(words.get(0));
+    }
+
+    private RedissonClient client(String name) {
+        RedissonClient found = clients.get(name);
+        if (found == null) {
+            throw new IllegalArgumentException("there is no client " + name);
+        }
+        return found;
+    }
+
+    // ------------------------------------------------------------------------------------------------------- locks
+
+    // Objects are kept: an RLock remembers its last lease, and its unlock writes that one.
+    private RLock lock(List<String> words) {
+        String client = words.get(0);
+        String kind = words.get(2);
+        String name = words.get(3);
+        return locks.computeIfAbsent(client + " " + kind + " " + name, key -> makeLock(client, kind, name));
+    }
+
+    private RLock makeLock(String client, String kind, String name) {
+        switch (kind) {
+            case "plain":
+                return client(client).getLock(name);
+            case "fair":
+                return client(client).getFairLock(name);
+            case "read":
+                return client(client).getReadWriteLock(name).readLock();
+            case "write":
+                return client(client).getReadWriteLock(name).writeLock();
+            case "spin":
+                return client(client).getSpinLock(name);
+            case "fenced":
+                return client(client).getFencedLock(name);
+            case "multi":
+                return new RedissonMultiLock(members(client, name));
+            case "redlock":
+                return new RedissonRedLock(members(client, name));
+            default:
+                throw new IllegalArgumentException("there is no kind of lock " + kind);
+        }
+    }
+
+    private RLock[] members(String client, String list) {
+        List<RLock> all = new ArrayList<>();
+        for (String one : list.split(",")) {
+            int slash = one.indexOf('/');
+            all.add(client(slash < 0 ? client : one.substring(0, slash)).getLock(one.substring(slash + 1)));
+        }
+        return all.toArray(new RLock[0]);
+    }
+
+    private static String lock(RLock lock, long lease) {
+        if (lock instanceof RFencedLock && lease < 0) {
+            return "ok " + ((RFencedLock) lock).lockAndGetToken();
+        }
+        lock.lock(lease, MS);
+        return lock instanceof RFencedLock ? "ok " + ((RFencedLock) lock).getToken() : "ok";
+    }
+
+    private static String tryLock(RLock lock, long wait, long lease) throws InterruptedException {
+        if (lock instanceof RFencedLock) {
+            Long token = ((RFencedLock) lock).tryLockAndGetToken(wait, lease, MS);
+            return token == null ? "ok no" : "ok yes " + token;
+        }
+        return lock.tryLock(wait, lease, MS) ? "ok yes" : "ok no";
+    }
+
+    private static String count(RLock lock, RBucket<String> key, long times) throws InterruptedException {
+        for (long i = 0; i < times; ++i) {
+            lock.lock();
+            try {
+                String before = key.get();
+                TimeUnit.MICROSECONDS.sleep(ThreadLocalRandom.current().nextInt(1000));
+                key.set(String.valueOf((before == null ? 0 : Long.parseLong(before)) + 1));
+            } finally {
+                lock.unlock();
+            }
+        }
+        return "ok " + times;
+    }
+
+    // -------------------------------------------------------------------------------------------------- semaphores
+
+    private static String permit(RPermitExpirableSemaphore semaphore, List<String> words) throws InterruptedException {
+        switch (words.get(2)) {
+            case "set":
+                return "ok " + semaphore.trySetPermits((int) number(words, 4));
+            case "available":
+                return "ok " + semaphore.availablePermits();
+            case "acquire":
+                return "ok " + (words.size() > 4 ? semaphore.acquire(number(words, 4), MS) : semaphore.acquire());
+            case "tryacquire":
+                return "ok " + semaphore.tryAcquire(number(words, 4), number(words, 5), MS);
+            case "release":
+                return "ok " + semaphore.tryRelease(words.get(4));
+            default:
+                throw new IllegalArgumentException("permit cannot " + words.get(2));
+        }
+    }
+
+    private static String semaphore(RSemaphore semaphore, List<String> words) throws InterruptedException {
+        int permits = words.size() > 4 ? (int) number(words, 4) : 1;
+        switch (words.get(2)) {
+            case "set":
+                return "ok " + semaphore.trySetPermits(permits);
+            case "available":
+                return "ok " + semaphore.availablePermits();
+            case "acquire":
+                semaphore.acquire(permits);
+                return "ok";
+            case "tryacquire":
+                // The order of these arguments is the one that both 3.x and 4.x still have.
+                return "ok " + semaphore.tryAcquire(permits, number(words, 5), MS);
+            case "release":
+                semaphore.release(permits);
+                return "ok";
+            default:
+                throw new IllegalArgumentException("semaphore cannot " + words.get(2));
+        }
+    }
+
+    // ------------------------------------------------------------------------------------------------ configuration
+
+    private static Map<String, String> settings(List<String> words) {
+        Map<String, String> all = new HashMap<>();
+        for (String word : words.subList(2, words.size())) {
+            int sign = word.indexOf('=');
+            all.put(word.substring(0, sign), word.substring(sign + 1));
+        }
+        return all;
+    }
+
+    private static Config configuration(String topology, Map<String, String> settings) throws Exception {
+        Config config = new Config();
+        config.setThreads(4).setNettyThreads(4);
+        if (settings.containsKey("watchdog_ms")) {
+            config.setLockWatchdogTimeout(Long.parseLong(settings.get("watchdog_ms")));
+        }
+        secure(serversOf(config, topology, settings), settings);
+        return config;
+    }
+
+    private static BaseConfig<?> serversOf(Config config, String topology, Map<String, String> settings) {
+        String scheme = settings.containsKey("ca") ? "rediss://" : "redis://";
+        String[] addresses =
+                Arrays.stream(settings.get("address").split(",")).map(one -> scheme + one).toArray(String[]::new);
+        switch (topology) {
+            case "single":
+                SingleServerConfig single = config.useSingleServer();
+                // Few of them: a JVM of a test need not open 24 connections to begin with.
+                return single.setAddress(addresses[0]).setConnectionMinimumIdleSize(2).setConnectionPoolSize(32);
+            case "sentinel":
+                SentinelServersConfig sentinels = config.useSentinelServers();
+                sentinels.setMasterName(settings.get("master")).addSentinelAddress(addresses).setScanInterval(500);
+                return modest(sentinels);
+            case "cluster":
+                ClusterServersConfig cluster = config.useClusterServers();
+                cluster.addNodeAddress(addresses).setScanInterval(500);
+                return modest(cluster);
+            default:
+                throw new IllegalArgumentException("there is no topology " + topology);
+        }
+    }
+
+    private static BaseConfig<?> modest(BaseMasterSlaveServersConfig<?> servers) {
+        servers.setMasterConnectionMinimumIdleSize(2);
+        servers.setSlaveConnectionMinimumIdleSize(2);
+        return servers;
+    }
+
+    // 4.x has these settings in a second place too; this one is common to both.
+    private static void secure(BaseConfig<?> servers, Map<String, String> settings) throws Exception {
+        servers.setUsername(settings.get("user"));
+        servers.setPassword(settings.get("password"));
+        if (settings.containsKey("ca")) {
+            servers.setSslTruststore(truststoreOf(settings.get("ca")));
+            servers.setSslTruststorePassword("changeit");
+        }
+        if (settings.containsKey("keystore")) {
+            servers.setSslKeystore(Path.of(settings.get("keystore")).toUri().toURL());
+            servers.setSslKeystorePassword(settings.get("keystore_word"));
+        }
+    }
+
+    // Redisson wants a file of Java's own kind.
+    private static URL truststoreOf(String pem) throws Exception {
+        KeyStore store = KeyStore.getInstance(KeyStore.getDefaultType());
+        store.load(null, null);
+        try (FileInputStream in = new FileInputStream(pem)) {
+            store.setCertificateEntry("authority", CertificateFactory.getInstance("X.509").generateCertificate(in));
+        }
+        Path file = Path.of(pem + ".truststore");
+        if (!Files.exists(file)) {
+            try (FileOutputStream to = new FileOutputStream(file.toFile())) {
+                store.store(to, "changeit".toCharArray());
+            }
+        }
+        return file.toUri().toURL();
+    }
+}
