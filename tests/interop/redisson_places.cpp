@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace holdfast::interop {
 namespace {
 
@@ -28,7 +30,8 @@ TEST_F(redisson_places, behind_tls_and_a_password) {
     const auto& papers = our_certificates();
     const redis_server server{
         {.over = encryption::mutual_tls, .password = "secret", .user = "alice"}};
-    const auto place = " single address=" + server.address() + " ca=" + papers.authority;
+    const auto place =
+        " single retries=0 timeout_ms=2000 address=" + server.address() + " ca=" + papers.authority;
     const auto papers_of_ours =
         " keystore=" + papers.client_keystore + " keystore_word=" + papers.client_keystore_word;
     java->ask("client c1" + place + papers_of_ours + " user=alice password=secret");
@@ -40,6 +43,12 @@ TEST_F(redisson_places, behind_tls_and_a_password) {
                  std::runtime_error);
 }
 
+bool mention(const std::vector<std::string>& lines, const std::string& text) {
+    return std::any_of(lines.begin(), lines.end(), [&](const std::string& line) {
+        return line.find(text) != std::string::npos;
+    });
+}
+
 TEST_F(redisson_places, behind_sentinels_before_and_after_a_fail_over) {
     redis_sentinels group;
     const auto place = std::string{" sentinel master="} + redis_sentinels::name +
@@ -49,7 +58,11 @@ TEST_F(redisson_places, behind_sentinels_before_and_after_a_fail_over) {
     eavesdropper ears{group.primary()};
     java->ask("lock c1 h1 plain orders");
     EXPECT_EQ(java->ask("trylock c2 h1 plain orders 0 10000"), "no");
-    java->ask("unlock c1 h1 plain orders");
+    {
+        monitor commands{group.primary()};
+        java->ask("unlock c1 h1 plain orders");
+        EXPECT_TRUE(mention(commands.so_far(), "\"WAIT\" \"1\" \"1000\"")); // for the replica
+    }
     // Between them the Sentinels greet each other.
     std::optional<std::string> heard;
     do

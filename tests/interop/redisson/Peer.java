@@ -7,9 +7,11 @@
 // are done in their order, those of different hands side by side. A failure is answered `7 error Class: message`.
 //
 //   client C single|sentinel|cluster address=h:p[,h:p…] [master=N] [user=U] [password=P] [ca=PEM] [keystore=P12
-//            keystore_word=W] [watchdog_ms=N]
+//            keystore_word=W] [watchdog_ms=N] [timeout_ms=N] [retries=N]
 //   close C · id C · holder C H
 //   lock C H KIND NAME [lease_ms] · trylock C H KIND NAME wait_ms lease_ms · unlock C H KIND NAME · force C H KIND NAME
+//   token C H fenced NAME lease_ms         lockAndGetToken(lease) as it is: it forgets the lease
+//   trytoken C H fenced NAME               tryLockAndGetToken() as it is: it waits
 //   held C H KIND NAME                     holds of this hand, whether locked at all, what is left of the ttl in ms
 //   count C H KIND NAME KEY n              n times: lock, read KEY, pause up to 1 ms, write it plus 1, unlock
 //   permit C H set|available|acquire|tryacquire|release NAME …        a semaphore whose permits expire
@@ -125,6 +127,10 @@ public class Peer {
             case "unlock":
                 lock(words).unlock();
                 return "ok";
+            case "token":
+                return "ok " + ((RFencedLock) lock(words)).lockAndGetToken(number(words, 4), MS);
+            case "trytoken":
+                return "ok " + ((RFencedLock) lock(words)).tryLockAndGetToken();
             case "force":
                 return "ok " + lock(words).forceUnlock();
             case "held":
@@ -325,6 +331,14 @@ public class Peer {
     private static void secure(BaseConfig<?> servers, Map<String, String> settings) throws Exception {
         servers.setUsername(settings.get("user"));
         servers.setPassword(settings.get("password"));
+        if (settings.containsKey("timeout_ms")) {
+            int time = Integer.parseInt(settings.get("timeout_ms"));
+            servers.setTimeout(time);
+            servers.setConnectTimeout(time);
+        }
+        if (settings.containsKey("retries")) {
+            servers.setRetryAttempts(Integer.parseInt(settings.get("retries")));
+        }
         if (settings.containsKey("ca")) {
             servers.setSslTruststore(truststoreOf(settings.get("ca")));
             servers.setSslTruststorePassword("changeit");
