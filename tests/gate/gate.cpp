@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <deque>
 #include <future>
@@ -163,13 +164,14 @@ public:
             const std::lock_guard guard{orders_mutex_};
             orders_.push_back(std::move(task));
         }
-        const std::uint64_t one = 1;
-        if (::write(bell_.number(), &one, sizeof one) != sizeof one)
-            throw std::runtime_error{"the gate cannot be told anything"};
+        ring();
         done.get();
     }
 
-    void stop() { stopped_ = true; }
+    void stop() noexcept {
+        stopped_ = true;
+        ring();
+    }
 
     /// The rules of a lane, and those of lanes to come.
     void change(direction way, connection_number which, const std::function<void(lane&)>& how) {
@@ -218,6 +220,10 @@ public:
     }
 
 private:
+    void ring() const noexcept {
+        ::eventfd_write(bell_.number(), 1);
+    } // fails only after 2^64 of them
+
     void wait() {
         std::vector<pollfd> events{{bell_.number(), POLLIN, 0}, {listener_.number(), POLLIN, 0}};
         auto wake_at = boot_clock::now() + std::chrono::seconds{60};
@@ -238,8 +244,8 @@ private:
     }
 
     void obey() {
-        std::uint64_t rings = 0;
-        if (::read(bell_.number(), &rings, sizeof rings) != sizeof rings)
+        eventfd_t rings = 0;
+        if (::eventfd_read(bell_.number(), &rings) != 0)
             return;
         std::vector<std::packaged_task<void()>> orders;
         {
@@ -391,7 +397,7 @@ private:
     std::deque<connection> connections_;
     std::vector<std::pair<connection_number, std::array<lane, 2>>> ended_; // for their counts
     std::size_t arrived_ = 0;
-    bool stopped_ = false;
+    std::atomic<bool> stopped_ = false;
 };
 
 // ------------------------------------------------------------------------------------------- gate
@@ -410,7 +416,7 @@ gate::gate(std::uint16_t server_port) {
 }
 
 gate::~gate() {
-    tell([](keeper& inside) { inside.stop(); });
+    keeper_->stop();
     thread_.join();
 }
 

@@ -12,7 +12,6 @@
 // One thread owns everything. A call returns when the thread has done what it asks, so no byte that
 // arrives afterwards meets the old rules.
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

@@ -109,7 +109,7 @@ TEST_F(gate_before_redis, drops_silently) {
     way->drop(direction::to_server);
     link.say({"INCR", "n"});
     EXPECT_TRUE(
-        cli_tests::comes_true(5s, [&] { return way->bytes_seen(direction::to_server) == 2 * 21; }));
+        cli_tests::comes_true(5s, [&] { return way->bytes_seen(direction::to_server) == 42; }));
     way->pass(direction::to_client);
     way->pass(direction::to_server);
     EXPECT_EQ(link.hear(50ms), std::nullopt);
@@ -192,7 +192,7 @@ TEST_F(gate_before_redis, tells_of_an_end_that_was_dropped_once_it_passes_again)
 
 TEST_F(gate_before_redis, refuses_and_admits) {
     way->refuse();
-    EXPECT_THROW(connect(), std::runtime_error);
+    EXPECT_THROW(static_cast<void>(connect()), std::runtime_error);
     way->admit();
     EXPECT_EQ(connect().ask({"PING"}).text, "PONG");
 }

@@ -41,8 +41,8 @@ peer peer::redis_py() { return peer{{python, redis_py_peer}}; }
 
 peer::peer(const std::vector<std::string>& command) : process_{dying_with_us(command)} {}
 
-peer::ticket peer::begin(const std::string& command) {
-    process_.write(std::to_string(++last_) + ' ' + command + '\n');
+peer::ticket peer::send(const std::string& command) {
+    process_.write(std::to_string(++last_) + command + '\n');
     return ticket{last_};
 }
 
@@ -71,8 +71,6 @@ std::string peer::end(ticket which, std::chrono::milliseconds within) {
         throw std::runtime_error{answer};
     return answer.size() > 3 ? answer.substr(3) : "";
 }
-
-std::string peer::ask(const std::string& command) { return end(begin(command)); }
 
 void peer::kill() {
     process_.signal(SIGKILL);

@@ -33,10 +33,17 @@ public:
     [[nodiscard]] static peer redisson(const std::string& version = newest_redisson);
     [[nodiscard]] static peer redis_py();
 
-    /// What it answers after "ok". Throws with its words when it answers an error.
-    std::string ask(const std::string& command);
+    /// What it answers after "ok". Throws with its words when it answers an error. The words of
+    /// the command can be given apart.
+    template <class... Words> std::string ask(const Words&... words) {
+        return end(begin(words...));
+    }
 
-    [[nodiscard]] ticket begin(const std::string& command);
+    template <class... Words> [[nodiscard]] ticket begin(const Words&... words) {
+        std::string command;
+        ((command += ' ', command += words), ...);
+        return send(command);
+    }
     [[nodiscard]] bool has_answered(ticket, std::chrono::milliseconds within = {});
     std::string end(ticket, std::chrono::milliseconds within = std::chrono::seconds{60});
 
@@ -46,6 +53,7 @@ public:
 
 private:
     explicit peer(const std::vector<std::string>& command);
+    ticket send(const std::string& command);
 
     cli_tests::program process_;
     std::uint64_t last_ = 0;

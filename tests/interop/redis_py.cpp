@@ -18,7 +18,7 @@ protected:
         server.emplace();
         python.emplace(peer::redis_py());
         for (const std::string client : {"c1", "c2"})
-            python->ask("client " + client + " address=" + server->address());
+            python->ask("client", client, "address=" + server->address());
     }
 
     std::optional<servers::redis_server> server;

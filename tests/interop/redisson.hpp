@@ -20,10 +20,10 @@ protected:
         server.emplace();
         java.emplace(peer::redisson(GetParam()));
         for (const std::string client : {"c1", "c2"}) {
-            java->ask("client " + client + " single address=" + server->address());
+            java->ask("client", client, "single", "address=" + server->address());
             for (const std::string hand : {"h1", "h2"}) {
-                const auto who = client + ' ' + hand;
-                called.emplace_back(java->ask("holder " + who), client + ':' + hand);
+                auto who = java->ask("holder", client, hand);
+                called.emplace_back(std::move(who), std::string{client}.append(":").append(hand));
             }
         }
         ears.emplace(*server);

@@ -99,12 +99,12 @@ TEST_F(redisson_places, in_a_cluster_where_channels_are_sharded) {
     java->end(waiting, 5s);
     java->ask("unlock c2 h1 plain orders");
 
-    // Five times into each of four names, wherever these are.
+    // Names all over the cluster.
     std::vector<peer::ticket> all;
     for (const std::string name : {"a", "b", "c", "d"})
         for (const std::string client : {"c1", "c2"})
-            all.push_back(java->begin("count " + client + " h" + name + " plain " + name +
-                                      " counter-" + name + " 20"));
+            all.push_back(
+                java->begin("count", client, "h" + name, "plain", name, "counter-" + name, "20"));
     for (const auto one : all)
         java->end(one);
     for (const std::string name : {"a", "b", "c", "d"}) {

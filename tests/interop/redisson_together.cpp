@@ -14,32 +14,32 @@ INSTANTIATE_TEST_SUITE_P(real,
                          ::testing::Values(newest_redisson, older_redisson),
                          version_as_name);
 
+const std::vector<std::string> kinds{"plain", "fair", "write", "spin", "fenced"};
+
 TEST_P(redisson_together, one_waits_until_the_other_releases) {
-    for (const std::string kind : {"plain", "fair", "write", "spin", "fenced"}) {
-        const auto lock = kind + " of-" + kind;
-        java->ask("lock c1 h1 " + lock);
-        const auto waiting = java->begin("lock c2 h1 " + lock);
+    for (const auto& kind : kinds) {
+        const auto name = "of-" + kind;
+        java->ask("lock c1 h1", kind, name);
+        const auto waiting = java->begin("lock c2 h1", kind, name);
         EXPECT_FALSE(java->has_answered(waiting, 50ms)) << kind;
-        EXPECT_EQ(java->ask("held c2 h2 " + lock).substr(0, 6), "0 true") << kind;
-        java->ask("unlock c1 h1 " + lock);
+        EXPECT_EQ(java->ask("held c2 h2", kind, name).substr(0, 6), "0 true") << kind;
+        java->ask("unlock c1 h1", kind, name);
         java->end(waiting, 5s);
-        EXPECT_EQ(java->ask("held c2 h1 " + lock).substr(0, 6), "1 true") << kind;
-        java->ask("unlock c2 h1 " + lock);
-        EXPECT_EQ(java->ask("held c2 h1 " + lock), "0 false -2") << kind;
+        EXPECT_EQ(java->ask("held c2 h1", kind, name).substr(0, 6), "1 true") << kind;
+        java->ask("unlock c2 h1", kind, name);
+        EXPECT_EQ(java->ask("held c2 h1", kind, name), "0 false -2") << kind;
     }
 }
 
 TEST_P(redisson_together, they_count_without_a_mistake) {
-    for (const std::string kind : {"plain", "fair", "write", "spin", "fenced"}) {
-        constexpr int each = 50;
-        const auto work =
-            " " + kind + " of-" + kind + " counter-" + kind + ' ' + std::to_string(each);
+    for (const auto& kind : kinds) {
+        const auto counter = "counter-" + kind;
         std::vector<peer::ticket> all;
         for (const std::string hand : {"c1 h1", "c1 h2", "c2 h1", "c2 h2"})
-            all.push_back(java->begin("count " + hand + work));
+            all.push_back(java->begin("count", hand, kind, "of-" + kind, counter, "50"));
         for (const auto one : all)
             java->end(one);
-        EXPECT_EQ(server->ask({"GET", "counter-" + kind}).text, std::to_string(4 * each));
+        EXPECT_EQ(server->ask({"GET", counter}).text, "200") << kind;
     }
 }
 
@@ -75,13 +75,13 @@ TEST(redisson_versions, exclude_each_other) {
     auto older = peer::redisson(older_redisson);
     for (auto* java : {&newest, &older})
         java->ask("client c single address=" + server.address());
-    for (const std::string kind : {"plain", "fair", "write", "spin", "fenced"}) {
-        const auto work = " " + kind + " of-" + kind + " counter-" + kind + " 50";
-        const auto one = newest.begin("count c h" + work);
-        const auto other = older.begin("count c h" + work);
+    for (const auto& kind : kinds) {
+        const auto counter = "counter-" + kind;
+        const auto one = newest.begin("count c h", kind, "of-" + kind, counter, "50");
+        const auto other = older.begin("count c h", kind, "of-" + kind, counter, "50");
         newest.end(one);
         older.end(other);
-        EXPECT_EQ(server.ask({"GET", "counter-" + kind}).text, "100");
+        EXPECT_EQ(server.ask({"GET", counter}).text, "100") << kind;
     }
 }
 

@@ -56,6 +56,7 @@ public:
     [[nodiscard]] bool runs() const; ///< neither killed nor paused
 
     /// Throws when there is no answer within five seconds.
+    // NOLINTNEXTLINE(modernize-use-nodiscard): many commands are orders, not questions
     reply ask(const words& command) const;
 
     /// A connection of the test's own, already let in; for subscriptions and MONITOR.

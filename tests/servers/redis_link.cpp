@@ -68,7 +68,7 @@ std::string to_string(const reply& what) {
     }
 }
 
-void PrintTo(const reply& what, std::ostream* to) { *to << to_string(what); }
+std::ostream& operator<<(std::ostream& to, const reply& what) { return to << to_string(what); }
 
 redis_link::redis_link(redisContext* context) : context_{context} {
     if (context == nullptr || context->err != 0)

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <iosfwd>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,7 +31,7 @@ struct reply {
 
 /// For messages: `[a, b]`, `(nil)`, `(error) ERR …`.
 [[nodiscard]] std::string to_string(const reply&);
-void PrintTo(const reply&, std::ostream*); // GoogleTest's name
+std::ostream& operator<<(std::ostream&, const reply&);
 
 using words = std::vector<std::string>;
 
