@@ -105,10 +105,13 @@ bool redis_server::start() {
 
 std::string redis_server::address() const { return "127.0.0.1:" + std::to_string(port_); }
 
+std::string redis_server::credentials() const {
+    return options_.password.empty() ? "" : options_.user + ':' + options_.password + '@';
+}
+
 std::string redis_server::url() const {
-    const std::string scheme = options_.over == encryption::none ? "redis://" : "rediss://";
-    const auto who = options_.password.empty() ? "" : options_.user + ':' + options_.password + '@';
-    return scheme + who + address();
+    return (options_.over == encryption::none ? "redis://" : "rediss://") + credentials() +
+           address();
 }
 
 redis_link redis_server::link() const {

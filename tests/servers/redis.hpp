@@ -48,8 +48,9 @@ public:
     redis_server& operator=(redis_server&&) = delete;
 
     [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
-    [[nodiscard]] std::string address() const; ///< 127.0.0.1:port
-    [[nodiscard]] std::string url() const;     ///< redis:// or rediss://, user, password, address
+    [[nodiscard]] std::string address() const;     ///< 127.0.0.1:port
+    [[nodiscard]] std::string credentials() const; ///< user:password@ as in a URL, or nothing
+    [[nodiscard]] std::string url() const; ///< redis:// or rediss://, user, password, address
     [[nodiscard]] std::string unix_socket() const { return room_ / "socket"; }
     [[nodiscard]] const redis_options& options() const noexcept { return options_; }
     [[nodiscard]] pid_t pid() const noexcept { return process_->pid(); }

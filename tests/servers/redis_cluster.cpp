@@ -52,6 +52,8 @@ redis_cluster::redis_cluster(const redis_options& each) {
         options.settings.emplace_back(line);
     if (!each.password.empty())
         options.settings.push_back("masterauth " + each.password);
+    if (!each.user.empty())
+        options.settings.push_back("masteruser " + each.user);
     if (each.over != encryption::none)
         for (const auto* line : {"tls-cluster yes", "tls-replication yes"})
             options.settings.emplace_back(line);
@@ -105,9 +107,7 @@ std::string redis_cluster::addresses() const {
 }
 
 std::string redis_cluster::url() const {
-    const auto first = nodes_.front().url(); // scheme and password
-    return "redis+cluster" + first.substr(first.find("://")).substr(0, first.rfind('@') + 1) +
-           addresses();
+    return "redis+cluster://" + nodes_.front().credentials() + addresses();
 }
 
 int redis_cluster::slot_of(const redis_server& any_node, const std::string& key) {

@@ -29,6 +29,14 @@ TEST_F(cluster_fixture, sends_each_key_to_its_node) {
     EXPECT_EQ(over_tcp(other, {"GET", "x"}).text, "1");
 }
 
+TEST_F(cluster_fixture, can_be_locked_and_encrypted) {
+    redis_cluster cluster{{.over = encryption::tls, .password = "secret", .user = "alice"}};
+    EXPECT_TRUE(cluster.url().starts_with("redis+cluster://alice:secret@127.0.0.1:"));
+    cluster.node_of("x").ask({"SET", "x", "1"});
+    cluster.fail_over(cluster.node_of("x"));
+    EXPECT_EQ(cluster.node_of("x").ask({"GET", "x"}).text, "1");
+}
+
 TEST_F(cluster_fixture, fails_over_when_asked_and_when_a_master_dies) {
     redis_cluster cluster;
     cluster.fail_over(cluster.node(0));

@@ -97,7 +97,7 @@ std::string redis_sentinels::sentinel_addresses() const {
 }
 
 std::string redis_sentinels::url() const {
-    return "redis+sentinel://" + sentinel_addresses() + '/' + name;
+    return "redis+sentinel://" + servers_.front().credentials() + sentinel_addresses() + '/' + name;
 }
 
 void redis_sentinels::fail_over() {

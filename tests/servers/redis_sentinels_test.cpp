@@ -27,5 +27,15 @@ TEST_F(sentinels_fixture, fail_over_when_asked_and_when_the_primary_dies) {
     EXPECT_NE(&group.primary(), &second);
 }
 
+TEST_F(sentinels_fixture, can_be_locked_and_encrypted) {
+    redis_sentinels group{
+        {.each = {.over = encryption::tls, .password = "secret", .user = "alice"}}};
+    EXPECT_EQ(group.url(),
+              "redis+sentinel://alice:secret@" + group.sentinel_addresses() + "/holdfast");
+    auto& first = group.primary();
+    group.fail_over();
+    EXPECT_NE(&group.primary(), &first);
+}
+
 } // namespace
 } // namespace holdfast::servers
