@@ -206,6 +206,7 @@ public:
 
     [[nodiscard]] std::size_t ever() const { return arrived_; }
     [[nodiscard]] std::size_t open() const { return connections_.size(); }
+    [[nodiscard]] std::size_t cuts() const { return cuts_; }
     [[nodiscard]] std::uint64_t
     count(direction way, connection_number which, std::uint64_t lane::*what) const {
         std::uint64_t sum = 0;
@@ -285,14 +286,14 @@ private:
         return {};
     }
 
-    static void serve(connection& one) {
+    void serve(connection& one) {
         for (const auto way : both) {
             take_in(one, way);
             give_out(one, way);
         }
     }
 
-    static void take_in(connection& one, direction way) {
+    void take_in(connection& one, direction way) {
         auto& path = one.in(way);
         if (one.is_over() || path.source_ended || path.kept >= most_kept)
             return;
@@ -314,10 +315,12 @@ private:
         sort_out(one, way, {bytes.data(), static_cast<std::size_t>(size)});
     }
 
-    static void sort_out(connection& one, direction way, std::string piece) {
+    void sort_out(connection& one, direction way, std::string piece) {
         auto& path = one.in(way);
         path.seen += piece.size();
         if (finds_text(path, piece)) {
+            ++cuts_;
+            forget_text(way, std::string{path.now.cut_at});
             if (path.now.delivered == last_bytes::lost)
                 one.finish(path.now.how);
             else
@@ -326,6 +329,7 @@ private:
         }
         if (path.now.cut_after) {
             if (piece.size() >= *path.now.cut_after) {
+                ++cuts_;
                 piece.resize(*path.now.cut_after);
                 deliver_and_die(one, way, std::move(piece));
                 return;
@@ -336,6 +340,18 @@ private:
             return;
         path.kept += piece.size();
         path.under_way.push_back({boot_clock::now() + path.now.delay, std::move(piece)});
+    }
+
+    void forget_text(direction way, const std::string& text) {
+        const auto forget = [&](rules& one) {
+            if (one.cut_at == text)
+                one.cut_at.clear();
+        };
+        for (auto& one : connections_)
+            forget(one.in(way).now);
+        for (auto& [which, one] : to_come_)
+            if (which.second == way)
+                forget(one);
     }
 
     /// The sender's side ends now. The receiver gets what is under way, then an end that it can
@@ -397,6 +413,7 @@ private:
     std::deque<connection> connections_;
     std::vector<std::pair<connection_number, std::array<lane, 2>>> ended_; // for their counts
     std::size_t arrived_ = 0;
+    std::size_t cuts_ = 0;
     std::atomic<bool> stopped_ = false;
 };
 
@@ -497,6 +514,12 @@ std::size_t gate::connections() const {
 std::size_t gate::open_connections() const {
     std::size_t count = 0;
     tell([&](const keeper& inside) { count = inside.open(); });
+    return count;
+}
+
+std::size_t gate::cuts() const {
+    std::size_t count = 0;
+    tell([&](const keeper& inside) { count = inside.cuts(); });
     return count;
 }
 

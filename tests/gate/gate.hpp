@@ -60,8 +60,8 @@ public:
                    ending = ending::reset,
                    connection_number = all_connections);
 
-    /// When these bytes are seen. What came with them in one piece shares their fate. Once for each
-    /// connection; an empty text forgets the rule.
+    /// When these bytes are seen. What came with them in one piece shares their fate. Once: whoever
+    /// connects again and repeats it gets through. An empty text forgets the rule.
     void cut_at(direction,
                 const std::string& text,
                 last_bytes,
@@ -74,6 +74,7 @@ public:
 
     [[nodiscard]] std::size_t connections() const; ///< that ever came in
     [[nodiscard]] std::size_t open_connections() const;
+    [[nodiscard]] std::size_t cuts() const; ///< that cut_after and cut_at have made
 
     /// That came into the lane, whatever became of them; and that went out of it.
     [[nodiscard]] std::uint64_t bytes_seen(direction, connection_number = all_connections) const;

@@ -1,4 +1,5 @@
 #include "gate/gate.hpp"
+#include "gate/gated_cluster.hpp"
 #include "servers/redis.hpp"
 
 #include <holdfast/clock.hpp>
@@ -162,9 +163,9 @@ TEST_F(gate_before_redis, cuts_when_it_sees_a_command_that_is_done_but_not_answe
         link.say({"INCR", "n"});
         EXPECT_THROW(static_cast<void>(link.hear()), std::runtime_error);
         EXPECT_TRUE(becomes("n", "1"));
-        way->cut_at(direction::to_server, "", last_bytes::lost);
-        EXPECT_EQ(connect().ask({"INCR", "n"}).number, 2);
+        EXPECT_EQ(connect().ask({"INCR", "n"}).number, 2); // only once
     }
+    EXPECT_EQ(way->cuts(), 2U);
     EXPECT_TRUE(cli_tests::comes_true(5s, [&] { return way->open_connections() == 0; }));
 }
 
@@ -174,6 +175,13 @@ TEST_F(gate_before_redis, sees_a_text_that_comes_in_two_pieces) {
     EXPECT_EQ(link.ask({"ECHO", "xy"}).text, "xy"); // so that it has been seen apart
     link.say({"PING"});
     EXPECT_THROW(static_cast<void>(link.hear()), std::runtime_error);
+}
+
+TEST_F(gate_before_redis, forgets_a_text) {
+    way->cut_at(direction::to_server, "INCR", last_bytes::lost);
+    way->cut_at(direction::to_server, "", last_bytes::lost);
+    EXPECT_EQ(connect().ask({"INCR", "n"}).number, 1);
+    EXPECT_EQ(way->cuts(), 0U);
 }
 
 TEST_F(gate_before_redis, tells_of_an_end_that_was_dropped_once_it_passes_again) {
@@ -215,6 +223,16 @@ TEST_F(gate_before_redis, ends_its_side_when_the_server_dies) {
     const redis_server other;
     way->lead_to(other.port());
     EXPECT_EQ(connect().ask({"PING"}).text, "PONG");
+}
+
+TEST(gated_cluster, sends_clients_through_its_gates) {
+    HOLDFAST_NEEDS(redis_server::missing());
+    gated_cluster cluster;
+    auto& home = cluster.nodes.node_of("x");
+    auto& other = cluster.nodes.node(0);
+    ASSERT_NE(&home, &other);
+    EXPECT_EQ(redis_link::over_tcp(cluster.gate_of(other).port()).ask({"GET", "x"}).text,
+              "MOVED 16287 " + cluster.gate_of(home).address());
 }
 
 } // namespace

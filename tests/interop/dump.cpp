@@ -39,7 +39,7 @@ std::string readable(const std::string& bytes) {
 
 /// Rounded up, so that a slow machine sees the same.
 std::string at_most(double milliseconds) {
-    return "≤" + std::to_string(static_cast<long>(std::ceil(milliseconds / 5000)) * 5) + "s";
+    return "<=" + std::to_string(static_cast<long>(std::ceil(milliseconds / 5000)) * 5) + "s";
 }
 
 double server_time(const redis_server& server) {

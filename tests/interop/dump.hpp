@@ -2,10 +2,10 @@
 
 // What is in a Redis server, as text that a test can compare.
 //
-//   orders hash ≤30s                      key, type, what is left of its ttl, rounded up to 5 s
+//   orders hash <=30s                      key, type, what is left of its ttl, rounded up to 5 s
 //     c1:h1 = 1                           names given by the test stand for ids that change
 //   redisson_lock_timeout:{orders} zset
-//     c2:h1 @ ≤330s                       a score that is a time is told from now on
+//     c2:h1 @ <=330s                       a score that is a time is told from now on
 //
 // Bytes that are no text are told in hexadecimal.
 

@@ -30,9 +30,9 @@ TEST_F(redis_py, writes_one_key_with_a_random_value) {
     python->ask("lock c1 h1 orders 20000");
     const auto token = server->ask({"GET", "orders"}).text;
     EXPECT_EQ(token.size(), 32U); // a UUID in hexadecimal
-    EXPECT_EQ(dump(*server, {{token, "token"}}), "orders string ≤20s\n  token\n");
+    EXPECT_EQ(dump(*server, {{token, "token"}}), "orders string <=20s\n  token\n");
     EXPECT_EQ(python->ask("renew c1 h1 orders 40000"), "True");
-    EXPECT_EQ(dump(*server, {{token, "token"}}), "orders string ≤40s\n  token\n");
+    EXPECT_EQ(dump(*server, {{token, "token"}}), "orders string <=40s\n  token\n");
     python->ask("unlock c1 h1 orders");
     EXPECT_EQ(dump(*server), "");
     EXPECT_TRUE(ears.is_silent()); // whoever waits has to poll

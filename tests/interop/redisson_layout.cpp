@@ -26,14 +26,14 @@ bool is_random_id(const std::string& text) {
 
 TEST_P(redisson_layout, of_a_plain_lock) {
     java->ask("lock c1 h1 plain orders");
-    expect("orders hash ≤30s\n  c1:h1 = 1\n");
+    expect("orders hash <=30s\n  c1:h1 = 1\n");
     java->ask("lock c1 h1 plain orders 10000"); // the lease replaces, it does not add
-    expect("orders hash ≤10s\n  c1:h1 = 2\n");
+    expect("orders hash <=10s\n  c1:h1 = 2\n");
     EXPECT_EQ(java->ask("trylock c2 h1 plain orders 0 10000"), "no");
     expect_silence();
 
     java->ask("unlock c1 h1 plain orders");
-    expect("orders hash ≤10s\n  c1:h1 = 1\n"); // the lease last used by this object
+    expect("orders hash <=10s\n  c1:h1 = 1\n"); // the lease last used by this object
     expect_silence();
     java->ask("unlock c1 h1 plain orders");
     expect("");
@@ -53,7 +53,7 @@ TEST_P(redisson_layout, of_a_forced_release) {
 
 TEST_P(redisson_layout, of_names_with_braces) {
     java->ask("lock c1 h1 plain a{b}c");
-    expect("a{b}c hash ≤30s\n  c1:h1 = 1\n");
+    expect("a{b}c hash <=30s\n  c1:h1 = 1\n");
     java->ask("unlock c1 h1 plain a{b}c");
     expect_news("redisson_lock__channel:a{b}c 0");
 }
@@ -80,24 +80,24 @@ TEST_P(redisson_layout, of_an_unlock_latch) {
 
 TEST_P(redisson_layout, of_a_fair_lock) {
     java->ask("lock c1 h1 fair orders");
-    expect("orders hash ≤30s\n  c1:h1 = 1\n");
+    expect("orders hash <=30s\n  c1:h1 = 1\n");
     const auto second = java->begin("lock c2 h1 fair orders");
-    const std::string with_one_waiter = "orders hash ≤30s\n"
+    const std::string with_one_waiter = "orders hash <=30s\n"
                                         "  c1:h1 = 1\n"
                                         "redisson_lock_queue:{orders} list\n"
                                         "  c2:h1\n"
                                         "redisson_lock_timeout:{orders} zset\n"
-                                        "  c2:h1 @ ≤330s\n";
+                                        "  c2:h1 @ <=330s\n";
     expect(with_one_waiter);
     const auto third = java->begin("lock c2 h2 fair orders");
-    const std::string with_two_waiters = "orders hash ≤30s\n"
+    const std::string with_two_waiters = "orders hash <=30s\n"
                                          "  c1:h1 = 1\n"
                                          "redisson_lock_queue:{orders} list\n"
                                          "  c2:h1\n"
                                          "  c2:h2\n"
                                          "redisson_lock_timeout:{orders} zset\n"
-                                         "  c2:h1 @ ≤330s\n"
-                                         "  c2:h2 @ ≤630s\n";
+                                         "  c2:h1 @ <=330s\n"
+                                         "  c2:h2 @ <=630s\n";
     expect(with_two_waiters);
     EXPECT_EQ(java->ask("trylock c1 h2 fair orders 100 10000"), "no"); // gives its place back
     expect(with_two_waiters);
@@ -106,16 +106,16 @@ TEST_P(redisson_layout, of_a_fair_lock) {
     java->ask("unlock c1 h1 fair orders");
     expect_news("redisson_lock__channel:{orders}:c2:h1 0");
     java->end(second);
-    expect("orders hash ≤30s\n"
+    expect("orders hash <=30s\n"
            "  c2:h1 = 1\n"
            "redisson_lock_queue:{orders} list\n"
            "  c2:h2\n"
            "redisson_lock_timeout:{orders} zset\n"
-           "  c2:h2 @ ≤330s\n");
+           "  c2:h2 @ <=330s\n");
     java->ask("unlock c2 h1 fair orders");
     expect_news("redisson_lock__channel:{orders}:c2:h2 0");
     java->end(third);
-    expect("orders hash ≤30s\n  c2:h2 = 1\n");
+    expect("orders hash <=30s\n  c2:h2 = 1\n");
     java->ask("unlock c2 h2 fair orders");
     expect("");
     expect_silence(); // nobody is next
@@ -125,25 +125,25 @@ TEST_P(redisson_layout, of_readers) {
     java->ask("lock c1 h1 read orders");
     java->ask("lock c2 h1 read orders 20000");
     java->ask("lock c2 h1 read orders 20000");
-    expect("orders hash ≤30s\n"
+    expect("orders hash <=30s\n"
            "  c1:h1 = 1\n"
            "  c2:h1 = 2\n"
            "  mode = read\n"
-           "{orders}:c1:h1:rwlock_timeout:1 string ≤30s\n"
+           "{orders}:c1:h1:rwlock_timeout:1 string <=30s\n"
            "  1\n"
-           "{orders}:c2:h1:rwlock_timeout:1 string ≤20s\n"
+           "{orders}:c2:h1:rwlock_timeout:1 string <=20s\n"
            "  1\n"
-           "{orders}:c2:h1:rwlock_timeout:2 string ≤20s\n"
+           "{orders}:c2:h1:rwlock_timeout:2 string <=20s\n"
            "  1\n");
     EXPECT_EQ(java->ask("trylock c1 h2 write orders 0 10000"), "no");
 
     java->ask("unlock c1 h1 read orders"); // the ttl is now that of those who are left
-    expect("orders hash ≤20s\n"
+    expect("orders hash <=20s\n"
            "  c2:h1 = 2\n"
            "  mode = read\n"
-           "{orders}:c2:h1:rwlock_timeout:1 string ≤20s\n"
+           "{orders}:c2:h1:rwlock_timeout:1 string <=20s\n"
            "  1\n"
-           "{orders}:c2:h1:rwlock_timeout:2 string ≤20s\n"
+           "{orders}:c2:h1:rwlock_timeout:2 string <=20s\n"
            "  1\n");
     java->ask("unlock c2 h1 read orders");
     expect_silence();
@@ -154,12 +154,12 @@ TEST_P(redisson_layout, of_readers) {
 
 TEST_P(redisson_layout, of_a_writer) {
     java->ask("lock c1 h1 write orders");
-    expect("orders hash ≤30s\n  c1:h1:write = 1\n  mode = write\n");
+    expect("orders hash <=30s\n  c1:h1:write = 1\n  mode = write\n");
     java->ask("lock c1 h1 write orders"); // here the lease adds
-    expect("orders hash ≤60s\n  c1:h1:write = 2\n  mode = write\n");
+    expect("orders hash <=60s\n  c1:h1:write = 2\n  mode = write\n");
     EXPECT_EQ(java->ask("trylock c2 h1 read orders 0 10000"), "no");
     java->ask("unlock c1 h1 write orders");
-    expect("orders hash ≤30s\n  c1:h1:write = 1\n  mode = write\n");
+    expect("orders hash <=30s\n  c1:h1:write = 1\n  mode = write\n");
     expect_silence();
     java->ask("unlock c1 h1 write orders");
     expect("");
@@ -169,10 +169,10 @@ TEST_P(redisson_layout, of_a_writer) {
 TEST_P(redisson_layout, of_a_writer_who_becomes_a_reader) {
     java->ask("lock c1 h1 write orders");
     java->ask("lock c1 h1 read orders");
-    const std::string reading = "{orders}:c1:h1:rwlock_timeout:1 string ≤30s\n  1\n";
-    expect("orders hash ≤30s\n  c1:h1 = 1\n  c1:h1:write = 1\n  mode = write\n" + reading);
+    const std::string reading = "{orders}:c1:h1:rwlock_timeout:1 string <=30s\n  1\n";
+    expect("orders hash <=30s\n  c1:h1 = 1\n  c1:h1:write = 1\n  mode = write\n" + reading);
     java->ask("unlock c1 h1 write orders");
-    expect("orders hash ≤30s\n  c1:h1 = 1\n  mode = read\n" + reading);
+    expect("orders hash <=30s\n  c1:h1 = 1\n  mode = read\n" + reading);
     expect_silence(); // readers who wait are not told
     java->ask("unlock c1 h1 read orders");
     expect("");
@@ -181,7 +181,7 @@ TEST_P(redisson_layout, of_a_writer_who_becomes_a_reader) {
 
 TEST_P(redisson_layout, of_a_spin_lock) {
     java->ask("lock c1 h1 spin orders");
-    expect("orders hash ≤30s\n  c1:h1 = 1\n");
+    expect("orders hash <=30s\n  c1:h1 = 1\n");
     java->ask("unlock c1 h1 spin orders");
     expect("");
     expect_silence();
@@ -189,11 +189,11 @@ TEST_P(redisson_layout, of_a_spin_lock) {
 
 TEST_P(redisson_layout, of_a_fenced_lock) {
     EXPECT_EQ(java->ask("lock c1 h1 fenced orders"), "1");
-    expect("orders hash ≤30s\n  c1:h1 = 1\nredisson_lock_token:{orders} string\n  1\n");
+    expect("orders hash <=30s\n  c1:h1 = 1\nredisson_lock_token:{orders} string\n  1\n");
     EXPECT_EQ(java->ask("trylock c1 h1 fenced orders 100 20000"),
               "yes 2"); // reentry counts too
     EXPECT_EQ(java->ask("trylock c2 h1 fenced orders 0 20000"), "no");
-    expect("orders hash ≤20s\n  c1:h1 = 2\nredisson_lock_token:{orders} string\n  2\n");
+    expect("orders hash <=20s\n  c1:h1 = 2\nredisson_lock_token:{orders} string\n  2\n");
     java->ask("unlock c1 h1 fenced orders");
     java->ask("unlock c1 h1 fenced orders");
     expect("redisson_lock_token:{orders} string\n  2\n");
@@ -204,7 +204,7 @@ TEST_P(redisson_layout, of_a_fenced_lock) {
     EXPECT_EQ(java->ask("trylock c2 h1 fenced orders 0 20000"), "yes 1700000000000001");
     java->ask("unlock c2 h1 fenced orders");
     java->ask("lock c2 h1 plain orders");
-    expect("orders hash ≤30s\n"
+    expect("orders hash <=30s\n"
            "  c2:h1 = 1\n"
            "redisson_lock_token:{orders} string\n"
            "  1700000000000001\n");
@@ -231,7 +231,7 @@ TEST_P(redisson_layout, of_permits) {
     expect("tickets string\n"
            "  0\n"
            "{tickets}:timeout zset\n"
-           "  0xleased @ ≤20s\n"
+           "  0xleased @ <=20s\n"
            "  0xkept @ 922337203685477\n");
     EXPECT_EQ(java->ask("permit c2 h1 tryacquire tickets 50 1000"), "null");
     expect_silence();
@@ -239,7 +239,7 @@ TEST_P(redisson_layout, of_permits) {
     expect("tickets string\n"
            "  1\n"
            "{tickets}:timeout zset\n"
-           "  0xleased @ ≤20s\n");
+           "  0xleased @ <=20s\n");
     expect_news("redisson_sc:{tickets} 1");
     EXPECT_EQ(java->ask("permit c2 h1 release tickets " + kept), "false");
     expect_silence();
@@ -247,14 +247,14 @@ TEST_P(redisson_layout, of_permits) {
 
 TEST_P(redisson_layout, of_several_locks_at_once) {
     java->ask("lock c1 h1 multi orders,bills");
-    expect("bills hash ≤30s\n  c1:h1 = 1\norders hash ≤30s\n  c1:h1 = 1\n");
+    expect("bills hash <=30s\n  c1:h1 = 1\norders hash <=30s\n  c1:h1 = 1\n");
     java->ask("unlock c1 h1 multi orders,bills");
     expect("");
     java->ask("lock c1 h1 redlock c1/orders,c2/bills");
     const auto own = called; // the hand is c1's thread, but the member's client is c2
     const auto thread = called[0].first.substr(called[0].first.find(':'));
     called.emplace_back(java->ask("id c2") + thread, "c2:of h1");
-    expect("bills hash ≤30s\n  c2:of h1 = 1\norders hash ≤30s\n  c1:h1 = 1\n");
+    expect("bills hash <=30s\n  c2:of h1 = 1\norders hash <=30s\n  c1:h1 = 1\n");
     java->ask("unlock c1 h1 redlock c1/orders,c2/bills");
     expect("");
 }
@@ -262,7 +262,7 @@ TEST_P(redisson_layout, of_several_locks_at_once) {
 TEST_P(redisson_layout, lets_both_in_when_a_plain_and_a_write_lock_share_a_name) {
     java->ask("lock c1 h1 plain orders");
     EXPECT_EQ(java->ask("trylock c2 h1 write orders 0 10000"), "yes");
-    expect("orders hash ≤10s\n  c1:h1 = 1\n  c2:h1:write = 1\n  mode = write\n");
+    expect("orders hash <=10s\n  c1:h1 = 1\n  c2:h1:write = 1\n  mode = write\n");
 }
 
 } // namespace
