@@ -206,7 +206,12 @@ TEST_P(inspect_processes_conformance, holders_and_waiters_of_other_processes_hav
     const auto number = holder.acquires({.name = "orders/42"});
     waiter.wants({.name = "orders/42"});
     waiter.queued();
-    const auto seen = open().inspect("orders/42").at(0);
+    const auto client = open();
+    lock_info seen;
+    EXPECT_TRUE(eventually([&] {
+        seen = client.inspect("orders/42").at(0);
+        return seen.waiters.size() == 1;
+    }));
     ASSERT_EQ(seen.holders.size(), 1U);
     EXPECT_EQ(seen.holders[0].who.pid, holder.pid());
     EXPECT_EQ(seen.holders[0].who.purpose, "puppet");

@@ -13,6 +13,8 @@ namespace {
 constexpr duration margin = std::chrono::milliseconds{3};
 /// How far our idea of the server's clock may be off.
 constexpr duration clock_error = std::chrono::milliseconds{100};
+/// Most leases are over by then, and need no connection for it.
+constexpr duration listens_for_force_after = std::chrono::milliseconds{200};
 constexpr std::size_t renewed_by_one_script = 100;
 
 [[nodiscard]] capabilities abilities(const options& o) {
@@ -284,6 +286,8 @@ void redis_backend::believe(const call& c, const held& what, const protocol::ver
         given.terms = {bond_id{++last_bond_}, c.asked, what->ttl, margin};
         bonds_.emplace(given.terms.bond, what);
     }
+    if (given.terms.bond == bond_id{1})
+        background_->wake_at(c.asked + listens_for_force_after);
     events_->attempted(c.ticket, given);
 }
 
@@ -446,19 +450,20 @@ void redis_backend::force_release(const call& c, const std::string& name) {
         });
 }
 
-// Somebody says that a lock was taken by force. Whether that concerns us, the server knows.
+// Somebody says that a lock was taken by force, or may have said so before we could hear it (no
+// key). Whether that concerns us, the server knows.
 void redis_backend::look_after_force(const std::string& key) {
     std::vector<held> ours;
     {
         const std::lock_guard lock{guard_};
         for (const auto& [_, what] : bonds_)
-            if (protocol_.key(what->name) == key)
+            if (key.empty() || protocol_.key(what->name) == key)
                 ours.push_back(what);
     }
     for (const auto& what : ours)
         run(
-            server::way::hot,
-            key,
+            server::way::renewal,
+            protocol_.key(what->name),
             boot_clock::now() + how_.silence,
             [this, what](std::string& out, calling how) {
                 const claim* one = what.get();

@@ -121,8 +121,8 @@ void listener::heard(const reply& what) {
     const bool confirmed = verb == "subscribe" || verb == "ssubscribe";
     if (!confirmed && verb != "message" && verb != "smessage")
         return;
-    if (verb == "message" && what[1].text() == force_channel)
-        return forced_(std::string{what[2].text()});
+    if (what[1].text() == force_channel) // an empty key: whatever was said before, we did not hear
+        return forced_(verb == "message" ? std::string{what[2].text()} : std::string{});
     std::vector<nonce> who;
     {
         const std::lock_guard lock{guard_};
