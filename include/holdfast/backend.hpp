@@ -3,6 +3,7 @@
 // THE SEAM. A backend knows its server and nothing else: it is asked, and it answers.
 //
 //        attempt · withdraw · release · renew · forget · inspect · examine · force_release · close
+//        raise_fence, by capability: only a quorum of engines asks for it
 //   the core ───────────────────────────────────────────────────────────────────▶ a backend
 //            ◀───────────────────────────────────────────────────────────────────
 //            answers (by ticket) · woken · granted · bond_lost · wanted · link
@@ -112,6 +113,9 @@ enum class release_result : std::uint8_t {
 
 enum class renewed : std::uint8_t { yes, lost, unknown };
 
+/// Whether the fence of a grant is now at least the number asked for.
+enum class raised : std::uint8_t { yes, lost, unknown };
+
 /// What became of one bond of a renewal. `terms` counts only for renewed::yes.
 struct renewal_answer {
     bond_id bond{};
@@ -146,6 +150,7 @@ public:
     virtual void inspected(ticket, result<std::vector<lock_info>>) = 0;
     virtual void examined(ticket, std::vector<finding>) = 0;
     virtual void forced(ticket, result<std::size_t>) = 0;
+    virtual void fence_raised(ticket, raised) {} ///< nobody is told who did not ask
 
     virtual void woken(const nonce&) = 0;                 ///< a hint: attempt this claim again now
     virtual void granted(const nonce&, const grant&) = 0; ///< a queued claim has become a grant
@@ -196,6 +201,10 @@ public:
     /// What is good and what is not about this engine's safety and health, worst first. That it
     /// cannot be reached is a finding, too.
     virtual void examine(const call&) = 0;
+
+    /// Only where capabilities::raises_fences: if this very nonce holds the name, its fence becomes
+    /// at least `least`, and every later grant of the name gets a larger one. Never lowers one.
+    virtual void raise_fence(const call&, const std::shared_ptr<const claim>&, fence /*least*/) {}
 
     /// An operator's act: ends whatever holds the name. Answers how many holders there were.
     virtual void force_release(const call&, const std::string& name) = 0;

@@ -46,10 +46,8 @@ TEST(what_is_not_asked, is_said_aloud) {
     for (const auto& e : engines())
         for (const auto& [suite, what] : known_suites())
             if (!what.met_by(e))
-                std::printf("not for %s: %s, which needs %s\n",
-                            e.name(),
-                            suite.c_str(),
-                            what.sentence);
+                std::printf(
+                    "not for %s: %s, which needs %s\n", e.name(), suite.c_str(), what.sentence);
     EXPECT_FALSE(engines().empty());
 }
 
@@ -69,6 +67,8 @@ TEST_P(capabilities_conformance, the_engine_says_what_is_written_here) {
     EXPECT_EQ(said.fences, promises().fences);
     EXPECT_EQ(said.wake, promises().wake);
     EXPECT_EQ(said.assumptions, promises().assumptions);
+    EXPECT_EQ(said.raises_fences, promises().raises_fences);
+    EXPECT_EQ(said.may_forget, promises().may_forget);
 }
 
 TEST_P(capabilities_conformance, it_can_examine_itself) {

@@ -77,6 +77,12 @@ public:
         else
             engine_->force_release(c, name);
     }
+    void raise_fence(const call& c, const std::shared_ptr<const claim>& what, fence f) override {
+        if (away())
+            up_.to->fence_raised(c.ticket, raised::unknown);
+        else
+            engine_->raise_fence(c, what, f);
+    }
     void close(instant by) override { engine_->close(by); }
     int descriptor() const noexcept override { return engine_->descriptor(); }
     void on_readable() override { engine_->on_readable(); }
@@ -130,6 +136,9 @@ private:
             to->examined(t, std::move(all));
         }
         void forced(ticket t, result<std::size_t> answer) override { to->forced(t, answer); }
+        void fence_raised(ticket t, raised how) override {
+            to->fence_raised(t, deaf() ? raised::unknown : how);
+        }
         void woken(const nonce& n) override {
             if (!deaf())
                 to->woken(n);

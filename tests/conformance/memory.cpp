@@ -29,6 +29,7 @@ private:
                  .fair = true,
                  .lock_delay = true,
                  .fence_per_pass = true,
+                 .raises_fences = true,
                  .fences = fence_grade::transient,
                  .wake = wake_by::grant},
     .can_fail = true,

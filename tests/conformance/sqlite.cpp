@@ -43,6 +43,7 @@ private:
                  .lock_delay = true,
                  .notices_death = true,
                  .fence_per_pass = true,
+                 .raises_fences = true,
                  .fences = fence_grade::hybrid,
                  .wake = wake_by::grant},
     .can_fail = true,

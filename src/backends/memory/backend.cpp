@@ -143,6 +143,20 @@ public:
         return answers;
     }
 
+    raised raise_fence(const call& c, const claim& what, fence least) {
+        const std::lock_guard guard{guard_};
+        auto& l = locks_[what.name];
+        expire(l, c.asked);
+        for (auto& h : l.holders)
+            if (h.what->nonce == what.nonce) {
+                h.given.fence = std::max(h.given.fence, least);
+                fences_ = std::max(fences_, h.given.fence.value() + h.given.reserved);
+                return raised::yes;
+            }
+        forget_if_idle(what.name);
+        return raised::lost;
+    }
+
     std::vector<lock_info> inspect(const call& c, const std::string& pattern) {
         const std::lock_guard guard{guard_};
         std::vector<lock_info> found;
@@ -285,6 +299,7 @@ constexpr capabilities what_memory_can{
     .fair = true,
     .lock_delay = true,
     .fence_per_pass = true,
+    .raises_fences = true,
     .fences = fence_grade::transient,
     .ttl = ttl_scope::grant,
     .wake = wake_by::grant,
@@ -314,6 +329,9 @@ public:
     void forget(bond_id) override {} // a bond is one grant: it ends by itself
     void inspect(const call& c, const std::string& pattern) override {
         events_->inspected(c.ticket, store_->inspect(c, pattern));
+    }
+    void raise_fence(const call& c, const std::shared_ptr<const claim>& what, fence f) override {
+        events_->fence_raised(c.ticket, store_->raise_fence(c, *what, f));
     }
     void force_release(const call& c, const std::string& name) override {
         events_->forced(c.ticket, store_->force_release(c, name));

@@ -51,6 +51,7 @@ constexpr capabilities abilities{
     .notices_death = true,
     .blocks_caller = true,
     .fence_per_pass = true,
+    .raises_fences = true,
     .fences = fence_grade::hybrid,
     .ttl = ttl_scope::shared,
     .wake = wake_by::grant,
@@ -91,6 +92,7 @@ public:
     void renew(const call&, std::span<const bond_id>) override;
     void forget(bond_id) override;
     void inspect(const call&, const std::string& pattern) override;
+    void raise_fence(const call&, const std::shared_ptr<const claim>&, fence) override;
     void force_release(const call&, const std::string& name) override;
     void close(instant by) override;
     [[nodiscard]] int descriptor() const noexcept override { return watches_.descriptor(); }
@@ -284,6 +286,20 @@ void engine::inspect(const call& c, const std::string& pattern) {
     tell(std::move(news));
 }
 
+void engine::raise_fence(const call& c, const std::shared_ptr<const claim>& what, fence least) {
+    tidings news;
+    bool ours = false;
+    const auto failed = in_turn(c.answer_by, news, [&] {
+        if (!presence_)
+            return;
+        write(c.answer_by, news, [&](ledger& rules, instant, aftermath&) {
+            ours = rules.raise_fence(*what, least);
+        });
+    });
+    events_->fence_raised(c.ticket, failed ? raised::unknown : ours ? raised::yes : raised::lost);
+    tell(std::move(news));
+}
+
 void engine::force_release(const call& c, const std::string& name) {
     tidings news;
     std::size_t count = 0;
@@ -408,8 +424,8 @@ template <class Body> void engine::write_once(instant by, tidings& news, Body& b
             body(rules, now, then);
             rules.bury_the_dead(now, then);
             whole.commit();
-        } catch (const out_of_fences&) {
-            reserve_fences(*file_.db);
+        } catch (const out_of_fences& needed) {
+            reserve_fences(*file_.db, needed.beyond);
             continue;
         }
         follow(std::move(then), news);

@@ -440,11 +440,11 @@ std::string default_path() {
     return directory + "/locks.db";
 }
 
-void reserve_fences(connection& db) {
+void reserve_fences(connection& db, std::int64_t beyond) {
     db.execute("PRAGMA synchronous = FULL");
     try {
         transaction whole{db};
-        db.tell(query::fence_reserve, fence_block);
+        db.tell(query::fence_reserve, fence_block, beyond);
         whole.commit();
     } catch (...) {
         db.execute("PRAGMA synchronous = NORMAL");

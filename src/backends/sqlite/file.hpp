@@ -41,7 +41,7 @@ struct lock_file {
 void make_directory(const std::string& path, const sharing&);
 
 /// Reserves the next block of fences: the only write that waits for the disk.
-void reserve_fences(connection&);
+void reserve_fences(connection&, std::int64_t beyond = 0);
 
 /// Remembers for the next opening that this file may be damaged.
 void mark_suspect(const lock_file&) noexcept;

@@ -325,6 +325,25 @@ std::optional<kept> ledger::renew(bond_id id, instant now, aftermath& after) {
     return renewed;
 }
 
+// The numbers that came along with the grant move up with it: so files that were raised together
+// count on alike, and their next grants need no raising.
+bool ledger::raise_fence(const claim& c, fence least) {
+    const auto holders = holders_of(c.name);
+    const auto* mine = find(holders, c.nonce);
+    if (mine == nullptr || mine->process != self_)
+        return false;
+    if (mine->fence >= least)
+        return true;
+    const auto after_ours = least.value() + 1 + mine->reserved;
+    const auto numbers = fences();
+    if (after_ours > numbers.end)
+        throw out_of_fences{after_ours};
+    db_.tell(query::holder_refence, least, c.name, c.nonce);
+    if (after_ours > numbers.next)
+        db_.tell(query::fence_take, after_ours - numbers.next);
+    return true;
+}
+
 // The name is free at once, whatever its holder believes: that is what the operator asked for. What
 // else the same bond keeps was not asked for, and stays.
 std::size_t ledger::force_release(const std::string& name, instant now, aftermath& after) {

@@ -49,7 +49,9 @@ struct aftermath {
 };
 
 /// No number is left below counter.reserved_to: roll back, reserve_fences(), and do it all again.
-struct out_of_fences {};
+struct out_of_fences {
+    std::int64_t beyond = 0; ///< the new end lies above this, wherever the counter stands
+};
 
 /// The file does not know us: our process row was taken for a dead one's, or deleted.
 struct unregistered : trouble {
@@ -92,6 +94,7 @@ public:
     [[nodiscard]] std::optional<bond_id> withdraw(const claim&, instant now, aftermath&);
     [[nodiscard]] bool release(const claim&, const grant&, instant now, aftermath&);
     [[nodiscard]] std::optional<kept> renew(bond_id, instant now, aftermath&);
+    [[nodiscard]] bool raise_fence(const claim&, fence least);
     [[nodiscard]] std::size_t force_release(const std::string& name, instant now, aftermath&);
 
     /// A grant of ours that somebody else made. Needs no transaction.

@@ -78,7 +78,7 @@ std::string_view text_of(query which) noexcept {
         return "UPDATE line SET fence = fence + ?1, reserved = reserved - ?1"
                " WHERE name = '' AND place = 0 AND nonce = x''"; // one row: needs no savepoint
     case query::fence_reserve:
-        return "UPDATE line SET reserved = max(reserved, 0) + ?1 WHERE name = ''";
+        return "UPDATE line SET reserved = max(reserved, 0, ?2 - fence) + ?1 WHERE name = ''";
 
     case query::glance: // all that a free name needs, in one question
         return "SELECT NOT EXISTS (SELECT 1 FROM line WHERE name = ?1), c.next, c.reserved_to,"
@@ -98,6 +98,8 @@ std::string_view text_of(query which) noexcept {
         return "SELECT bond FROM holder WHERE name = ?1 AND nonce = ?2";
     case query::holder_rebind:
         return "UPDATE line SET bond = ?1 WHERE name = ?2 AND place = 0 AND nonce = ?3";
+    case query::holder_refence:
+        return "UPDATE line SET fence = ?1 WHERE name = ?2 AND place = 0 AND nonce = ?3";
     case query::holders_of_bond_remove:
         return "DELETE FROM line WHERE place = 0 AND process = ?1 AND bond = ?2 RETURNING name";
 

@@ -73,7 +73,7 @@ enum class query : std::uint8_t {
 
     fences,        ///< → the next one, and the end of those reserved
     fence_take,    ///< how many
-    fence_reserve, ///< block size
+    fence_reserve, ///< block size, and what the new end must lie above
 
     glance, ///< name, process, bond → whether nobody holds it or waits for it, fences, bond_row
 
@@ -82,6 +82,7 @@ enum class query : std::uint8_t {
     holder_remove,          ///< name, nonce
     holder_bond,            ///< name, nonce → bond
     holder_rebind,          ///< bond, name, nonce
+    holder_refence,         ///< fence, name, nonce
     holders_of_bond_remove, ///< process, bond → name
 
     has_waiters,          ///< name → a row if so
