@@ -19,4 +19,9 @@ struct engine_url {
 /// Makes the backend, or throws std::system_error with one sentence.
 using engine_entry = std::unique_ptr<backend> (*)(const engine_url&);
 
+[[nodiscard]] bool is_known_scheme(std::string_view) noexcept;
+
+/// What open(url) does, without the client: the engine behind any URL of the table.
+[[nodiscard]] std::unique_ptr<backend> make_engine(std::string_view url, bool children_keep_locks);
+
 } // namespace holdfast::detail

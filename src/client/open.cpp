@@ -39,14 +39,13 @@ constexpr known_engine engines[] = {
 }
 
 /// Tries again, as the policy has it, what failed because the engine was away.
-[[nodiscard]] std::unique_ptr<backend> connect(const detail::engine_entry& make,
-                                               const detail::engine_url& url,
-                                               const retry_policy& policy) {
+[[nodiscard]] std::unique_ptr<backend>
+connect(std::string_view url, bool children_keep_locks, const retry_policy& policy) {
     detail::kernel_random chance;
     const auto began = boot_clock::now();
     for (std::uint32_t retry = 0;; ++retry) {
         try {
-            return make(url);
+            return detail::make_engine(url, children_keep_locks);
         } catch (const error& problem) {
             if (policy.is_default() || problem.code() != condition::try_again)
                 throw;
@@ -65,13 +64,26 @@ std::string default_url() {
     return given != nullptr && *given != '\0' ? given : "sqlite:";
 }
 
-// A URL may carry a password: messages name its scheme only.
 client open(std::string_view url, client_options options) {
-    const std::string whole = url.empty() ? default_url() : std::string{url};
-    const auto colon = whole.find(':');
-    if (colon == std::string::npos || colon == 0)
+    auto engine = connect(url.empty() ? default_url() : std::string{url},
+                          options.children_keep_locks,
+                          options.connect);
+    return client{std::move(engine), std::move(options)};
+}
+
+bool detail::is_known_scheme(std::string_view scheme) noexcept {
+    for (const auto& e : engines)
+        if (scheme == e.scheme)
+            return true;
+    return false;
+}
+
+// A URL may carry a password: messages name its scheme only.
+std::unique_ptr<backend> detail::make_engine(std::string_view url, bool children_keep_locks) {
+    const auto colon = url.find(':');
+    if (colon == std::string_view::npos || colon == 0)
         throw_error(errc::bad_option, "a URL begins with its scheme, one of " + known_schemes());
-    const std::string_view scheme = std::string_view{whole}.substr(0, colon);
+    const auto scheme = url.substr(0, colon);
     for (const auto& e : engines) {
         if (scheme != e.scheme)
             continue;
@@ -79,11 +91,7 @@ client open(std::string_view url, client_options options) {
             throw_error(errc::unsupported,
                         "this program was not linked with " + std::string{e.library} + ", which " +
                             e.scheme + ": needs");
-        auto engine = connect(
-            *e.entry,
-            {scheme, std::string_view{whole}.substr(colon + 1), options.children_keep_locks},
-            options.connect);
-        return client{std::move(engine), std::move(options)};
+        return (*e.entry)({scheme, url.substr(colon + 1), children_keep_locks});
     }
     throw_error(errc::bad_option,
                 "unknown URL scheme '" + std::string{scheme.substr(0, 32)} + "'; known are " +

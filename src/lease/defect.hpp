@@ -22,6 +22,15 @@ enum class defect : std::uint8_t {
     only_push_wakes = 15,        // M15
     clock_stops_in_suspend = 16, // M16, in the simulated machines
     never_lets_go = 17,          // M17
+
+    // Of a quorum.
+    quorum_less_one = 21,          // Q1: granted by one member too few
+    quorum_counts_unknown = 22,    // Q2: no answer is taken for a yes
+    quorum_one_nonce = 23,         // Q3: a late withdrawal finds the grant of a later round
+    quorum_one_round = 24,         // Q4: the largest fence, but nobody else is told
+    quorum_deadline_of_reply = 25, // Q5: counted from the last answer
+    quorum_renewed_by_few = 26,    // Q6: one yes is enough
+    quorum_no_quarantine = 27,     // Q7, in the simulated members: empty, and back at once
 };
 
 #if defined(HOLDFAST_MUTANTS) && HOLDFAST_MUTANTS
