@@ -35,6 +35,14 @@ void client_side::renew(const call& c, std::span<const bond_id> bonds) {
     ask(c, std::move(r), {bonds.begin(), bonds.end()});
 }
 
+void client_side::raise_fence(const call& c, const std::shared_ptr<const claim>& what, fence f) {
+    request r;
+    r.what = request::verb::raise;
+    r.about = what;
+    r.least = f;
+    ask(c, std::move(r));
+}
+
 void client_side::inspect(const call& c, const std::string&) {
     events_->inspected(c.ticket, make_error_code(errc::unsupported));
 }
@@ -81,6 +89,8 @@ void client_side::tell_unknown(const asked& a, applied certainty, const char* se
         return events_->released(a.when.ticket, release_result::unknown);
     case request::verb::renew:
         return tell_renewed(a, {.what = reply::kind::failed});
+    case request::verb::raise:
+        return events_->fence_raised(a.when.ticket, raised::unknown);
     case request::verb::close_session:
         return;
     }
@@ -120,6 +130,10 @@ void client_side::receive(const reply& r) {
         return events_->released(r.number, release_result::lost);
     case reply::kind::renewed:
         return tell_renewed(a, r);
+    case reply::kind::raised:
+        return events_->fence_raised(r.number, raised::yes);
+    case reply::kind::not_raised:
+        return events_->fence_raised(r.number, raised::lost);
     }
 }
 

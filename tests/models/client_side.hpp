@@ -26,6 +26,7 @@ public:
     void withdraw(const call&, const std::shared_ptr<const claim>&) override;
     void release(const call&, const std::shared_ptr<const claim>&, const grant&) override;
     void renew(const call&, std::span<const bond_id>) override;
+    void raise_fence(const call&, const std::shared_ptr<const claim>&, fence) override;
     void inspect(const call&, const std::string&) override;
     void force_release(const call&, const std::string&) override;
     void close(instant) override {}

@@ -31,6 +31,7 @@ const capabilities& lossy_sql_client::able() const noexcept {
         .fair = true,
         .lock_delay = true,
         .fence_per_pass = true,
+        .raises_fences = true,
         .fences = fence_grade::hybrid,
         .wake = wake_by::polling,
     };
@@ -69,7 +70,9 @@ reply lossy_sql_server::execute(const request& r, duration clock) {
         return answer;
     }
     auto& t = tables_[r.about->name];
-    return r.what == request::verb::attempt ? attempt(t, r, clock) : remove(t, r);
+    return r.what == request::verb::attempt ? attempt(t, r, clock)
+           : r.what == request::verb::raise ? raise(t, r)
+                                            : remove(t, r);
 }
 
 reply lossy_sql_server::attempt(table& t, const request& r, duration clock) {
@@ -126,6 +129,15 @@ reply lossy_sql_server::remove(table& t, const request& r) {
     if (r.what == request::verb::withdraw)
         return {.what = reply::kind::withdrawn};
     return {.what = gone > 0 ? reply::kind::released : reply::kind::lost};
+}
+
+reply lossy_sql_server::raise(table& t, const request& r) {
+    const auto ours = find_row(t.holders, r.about->nonce);
+    if (ours == t.holders.end())
+        return {.what = reply::kind::not_raised};
+    ours->fence = std::max(ours->fence, r.least);
+    t.last_fence = std::max(t.last_fence, ours->fence.value() + block);
+    return {.what = reply::kind::raised};
 }
 
 bool lossy_sql_server::renew(const claim& by, process_id from, duration clock) {

@@ -54,6 +54,7 @@ private:
     reply execute(const request&, duration clock);
     reply attempt(table&, const request&, duration clock);
     reply remove(table&, const request&);
+    reply raise(table&, const request&);
     bool renew(const claim&, process_id, duration clock);
     void expire(table&, duration clock);
     [[nodiscard]] bool admitted(const table&, const claim&) const;

@@ -20,6 +20,7 @@ const capabilities& volatile_ttl_client::able() const noexcept {
         .permits = true,
         .lock_delay = true,
         .fence_per_pass = true,
+        .raises_fences = true,
         .fences = fence_grade::hybrid,
         .wake = wake_by::hint,
     };
@@ -33,7 +34,9 @@ void volatile_ttl_server::receive(const request& r) {
     } else {
         auto& l = locks_[r.about->name];
         expire(l);
-        answer = r.what == request::verb::attempt ? attempt(l, r) : remove(l, r);
+        answer = r.what == request::verb::attempt ? attempt(l, r)
+                 : r.what == request::verb::raise ? raise(l, r)
+                                                  : remove(l, r);
     }
     answer.number = r.number;
     room_.send(r.from, std::move(answer));
@@ -80,6 +83,16 @@ reply volatile_ttl_server::remove(lock& l, const request& r) {
     if (r.what == request::verb::withdraw)
         return {.what = reply::kind::withdrawn};
     return {.what = was_there ? reply::kind::released : reply::kind::lost};
+}
+
+reply volatile_ttl_server::raise(lock& l, const request& r) {
+    for (auto& k : l.keys)
+        if (k.by->nonce == r.about->nonce) {
+            k.fence = std::max(k.fence, r.least);
+            l.last_fence = std::max(l.last_fence, k.fence.value() + block);
+            return {.what = reply::kind::raised};
+        }
+    return {.what = reply::kind::not_raised};
 }
 
 reply volatile_ttl_server::renew(const request& r) {

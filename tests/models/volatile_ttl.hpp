@@ -51,6 +51,7 @@ private:
 
     reply attempt(lock&, const request&);
     reply remove(lock&, const request&);
+    reply raise(lock&, const request&);
     reply renew(const request&);
     bool renew_one(const claim&, process_id);
     void prolong(key&);

@@ -29,7 +29,7 @@ enum class process_id : std::uint32_t {};
 using session_id = bond_id;
 
 struct request {
-    enum class verb : std::uint8_t { attempt, withdraw, release, renew, close_session };
+    enum class verb : std::uint8_t { attempt, withdraw, release, renew, close_session, raise };
     verb what{};
     process_id from{};
     ticket number{}; // its reply carries the same
@@ -37,6 +37,7 @@ struct request {
     std::shared_ptr<const claim> about{};
     joining join = joining::none;
     std::vector<std::shared_ptr<const claim>> all{}; // to be renewed
+    holdfast::fence least{};                         // of a raise
 };
 
 struct reply {
@@ -48,7 +49,9 @@ struct reply {
         withdrawn,
         released,
         lost,
-        renewed
+        renewed,
+        raised,
+        not_raised
     };
     kind what{};
     ticket number{};

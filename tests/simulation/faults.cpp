@@ -1,4 +1,5 @@
 #include "simulation/faults.hpp"
+#include "lease/defect.hpp"
 #include "simulation/world.hpp"
 
 #include <array>
@@ -36,8 +37,16 @@ void cut_somebody_off(world& w) {
           " for ",
           length / 1us,
           " us");
-    w.network.cut(p->id(), which != 1, which != 0);
-    w.at(w.time() + length, the_world, lane::network, [&w, id = p->id()] { w.network.join(id); });
+    // In a quorum: now from one member, now from some of them.
+    const auto first = w.engines() == 1 ? 0 : w.chances.below(w.engines());
+    const auto count = w.engines() == 1 ? 1 : 1 + w.chances.below(w.engines());
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto server = (first + i) % w.engines();
+        w.network(server).cut(p->id(), which != 1, which != 0);
+        w.at(w.time() + length, the_world, lane::network, [&w, server, id = p->id()] {
+            w.network(server).join(id);
+        });
+    }
 }
 
 void pause_somebody(world& w) {
@@ -88,20 +97,40 @@ void close_somebody(world& w) {
 void restart_the_server(world& w) {
     const bool wiped = w.o.wild && w.chances.permille(500);
     w.say("RESTART of the server", wiped ? ", everything forgotten" : "");
-    w.restart_server(wiped ? models::memory::wiped : models::memory::kept);
-    w.network.stall_until(w.time() + w.chances.between(0us, w.o.ttl / 4));
+    w.engine(0).restart(wiped ? models::memory::wiped : models::memory::kept);
+    w.network(0).stall_until(w.time() + w.chances.between(0us, w.o.ttl / 4));
+}
+
+// Comes back with all it knew after a while; or empty, and then only after the longest lease, so
+// that all it has forgotten is over. Members that may forget (quorum:strong) come back at once.
+void restart_a_member(world& w) {
+    const auto which = w.chances.below(w.engines());
+    const bool may_forget = which < w.o.may_forget;
+    const bool wiped = may_forget || (w.o.wipes && w.chances.permille(500));
+    const bool waits = wiped && !may_forget && !has(detail::defect::quorum_no_quarantine);
+    const auto off = waits ? w.longest_lease() : w.chances.between(0us, w.o.ttl);
+    w.say("RESTART of member ", which, wiped ? ", everything forgotten" : "");
+    w.engine(which).restart(wiped ? models::memory::wiped : models::memory::kept);
+    w.network(which).away_until(w.time() + off);
+}
+
+void restart(world& w) {
+    if (w.o.engine == engine::quorum)
+        restart_a_member(w);
+    else
+        restart_the_server(w);
 }
 
 void make_the_servers_clock_jump(world& w) {
     const auto by = w.chances.between(0us, w.o.ttl * 2);
     w.say("JUMP of the server's clock by ", by / 1us, " us");
-    w.jump_server_clock(by);
+    w.jump_clock(0, by);
 }
 
 void take_a_lease_away(world& w) {
     const auto& name = w.o.names[w.chances.below(w.o.names.size())].name;
     w.say("TAKEN: ", name);
-    w.engine().take_away(name);
+    w.engine(0).take_away(name);
 }
 
 using fault = void (*)(world&);
@@ -131,7 +160,7 @@ void unleash_faults(world& w) {
         {o.crashes, crash_somebody},
         {o.forks, fork_somebody},
         {o.closes, close_somebody},
-        {o.restarts, restart_the_server},
+        {o.restarts, restart},
         {o.clock_jumps, make_the_servers_clock_jump},
         {o.takings, take_a_lease_away},
     };

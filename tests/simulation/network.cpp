@@ -8,13 +8,21 @@ namespace {
 
 [[nodiscard]] const char* verb_name(models::request::verb v) {
     static constexpr const char* names[] = {
-        "attempt", "withdraw", "release", "renew", "close session"};
+        "attempt", "withdraw", "release", "renew", "close session", "raise"};
     return names[static_cast<std::size_t>(v)];
 }
 
 [[nodiscard]] const char* name_of(models::reply::kind k) {
-    static constexpr const char* names[] = {
-        "granted", "contended", "failed", "expired", "withdrawn", "released", "lost", "renewed"};
+    static constexpr const char* names[] = {"granted",
+                                            "contended",
+                                            "failed",
+                                            "expired",
+                                            "withdrawn",
+                                            "released",
+                                            "lost",
+                                            "renewed",
+                                            "raised",
+                                            "not raised"};
     return names[static_cast<std::size_t>(k)];
 }
 
@@ -76,11 +84,13 @@ void network::arrive(const models::request& r, std::uint32_t connection) {
         l.known_connection = connection;
     }
     if (world_.story.with_lines())
-        world_.say("server <- ", r.from, " ", about(r));
+        world_.say("server ", server_, " <- ", r.from, " ", about(r));
+    if (world_.time() < away_until_)
+        return;
     if (r.what == models::request::verb::attempt)
         if (auto* const p = world_.find(r.from); p != nullptr && p->has_left(r.about->nonce))
             world_.seen(models::sighting::late_request_landed_after_cleanup);
-    world_.engine().receive(r);
+    world_.engine(server_).receive(r);
 }
 
 void network::down(process_id to, std::variant<models::reply, models::push> m) {
@@ -97,19 +107,19 @@ void network::down(process_id to, std::variant<models::reply, models::push> m) {
     if (in_order)
         when = l.last_down = std::max(when, l.last_down);
     if (world_.story.with_lines())
-        world_.say("server ~> ", to, " ", about(m));
+        world_.say("server ", server_, " ~> ", to, " ", about(m));
     world_.at(when, to, lane::network, [this, to, connection = l.connection, m = std::move(m)] {
         if (how_ == models::transport::connection && lines_[to].connection != connection)
             return lost(to, m);
         if (world_.story.with_lines())
             world_.say(to, " <- ", about(m));
-        std::visit([&](const auto& what) { world_.find(to)->engine_says(what); }, m);
+        std::visit([&](const auto& what) { world_.find(to)->engine_says(server_, what); }, m);
     });
 }
 
 void network::lost(process_id to, const std::variant<models::reply, models::push>& m) {
     if (world_.story.with_lines())
-        world_.say("server ~> ", to, " ", about(m), "  (lost)");
+        world_.say("server ", server_, " ~> ", to, " ", about(m), "  (lost)");
     const auto* const p = std::get_if<models::push>(&m);
     if (p == nullptr ||
         (p->what != models::push::kind::woken && p->what != models::push::kind::granted))

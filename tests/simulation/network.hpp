@@ -1,6 +1,6 @@
 #pragma once
 
-// Between the processes and the server: one link each, that may be cut in either direction.
+// Between the processes and one server: one link each, that may be cut in either direction.
 
 #include "models/wire.hpp"
 #include "simulation/timeline.hpp"
@@ -14,7 +14,8 @@ class world;
 
 class network {
 public:
-    network(world& w, models::transport how) : world_{w}, how_{how} {}
+    network(world& w, std::size_t server, models::transport how)
+        : world_{w}, server_{server}, how_{how} {}
 
     void up(models::request);
     void down(process_id, std::variant<models::reply, models::push>);
@@ -24,6 +25,7 @@ public:
     void join(process_id); // what was cut is whole again
     void join_all();
     void stall_until(tau when) noexcept { stalled_until_ = when; }
+    void away_until(tau when) noexcept { away_until_ = when; } // what comes before is lost
 
 private:
     struct line {
@@ -40,9 +42,11 @@ private:
     void lost(process_id, const std::variant<models::reply, models::push>&);
 
     world& world_;
+    const std::size_t server_;
     const models::transport how_;
     std::map<process_id, line> lines_;
     tau stalled_until_{};
+    tau away_until_{};
 };
 
 } // namespace holdfast::simulation

@@ -104,6 +104,8 @@ const char* name_of(engine e) noexcept {
         return "session_queue";
     case engine::lossy_sql:
         return "lossy_sql";
+    case engine::quorum:
+        return "quorum";
     }
     return "?";
 }
@@ -133,6 +135,38 @@ options draw_options(std::uint64_t seed) {
     return o;
 }
 
+// The same trouble, for five servers that are asked as one.
+options draw_quorum(std::uint64_t seed) {
+    auto o = draw_options(seed);
+    chance luck{chance::mix(seed + 77)};
+    o.engine = engine::quorum;
+    o.wild = false;
+    o.events *= 4; // each request is three or five
+    o.fair_permille = 0;
+    o.clock_jumps = o.takings = {};
+    o.members = luck.permille(600) ? 3 : 5;
+    const bool strong = luck.permille(300);
+    o.may_forget = strong ? 2 : 0;
+    o.wipes = luck.permille(500);
+    constexpr std::array<unsigned, 3> long_holds{50, 300, 700}; // which need renewals
+    o.long_hold_permille = luck.one_of(long_holds);
+    if (!o.calm && luck.permille(500))
+        o.cuts = o.ttl + luck.between(duration::zero(), o.ttl * 4);
+    o.delay_most = std::min(o.delay_most, o.ttl / 50); // a round has a twentieth of the ttl
+    o.clock_skew = luck.between(0us, o.ttl / 10);
+    o.server_ppm = draw_rate(luck, false);
+    for (auto& ppm : o.machine_ppm)
+        ppm = draw_rate(luck, false);
+    for (auto& n : o.names) {
+        n.family = family::mutex;
+        n.permits = 1;
+        n.lock_delay = luck.permille(250) ? o.ttl / 2 : duration::zero();
+    }
+    if (!o.calm && luck.permille(600))
+        o.restarts = o.ttl * 2 + luck.between(duration::zero(), o.ttl * 8);
+    return o;
+}
+
 std::ostream& operator<<(std::ostream& to, const options& o) {
     const auto time = [&](const char* name, duration d) {
         if (d > duration::zero())
@@ -159,6 +193,9 @@ std::ostream& operator<<(std::ostream& to, const options& o) {
             to << ", kept back " << static_cast<double>(n.lock_delay.count()) / 1e6 << " ms";
         to << '\n';
     }
+    if (o.engine == engine::quorum)
+        to << "  " << o.members << " members, of which " << o.may_forget << " may forget"
+           << (o.wipes ? ", the others after quarantine" : "") << '\n';
     to << "  clocks: server " << o.server_ppm << " ppm, machines";
     for (const auto ppm : o.machine_ppm)
         to << ' ' << ppm;

@@ -14,9 +14,9 @@
 
 namespace holdfast::simulation {
 
-enum class engine : std::uint8_t { volatile_ttl, session_queue, lossy_sql };
+enum class engine : std::uint8_t { volatile_ttl, session_queue, lossy_sql, quorum };
 inline constexpr engine all_engines[] = {
-    engine::volatile_ttl, engine::session_queue, engine::lossy_sql};
+    engine::volatile_ttl, engine::session_queue, engine::lossy_sql}; // one server each
 [[nodiscard]] const char* name_of(engine) noexcept;
 
 /// What a name is used for.
@@ -46,6 +46,12 @@ struct options {
     // Clocks, in parts per million against true time.
     int server_ppm = 0;
     std::vector<int> machine_ppm;
+
+    // A quorum of engines like volatile_ttl.
+    unsigned members = 0;
+    unsigned may_forget = 0; // so many of them come back empty at once, again and again
+    bool wipes = false;      // the others come back empty too, but not before the longest lease
+    duration clock_skew{};   // from one member to the next
 
     // The network. "Long" is in the order of a ttl.
     duration delay_least = std::chrono::microseconds{50};
@@ -93,6 +99,7 @@ struct options {
 };
 
 [[nodiscard]] options draw_options(std::uint64_t seed);
+[[nodiscard]] options draw_quorum(std::uint64_t seed);
 std::ostream& operator<<(std::ostream&, const options&);
 
 } // namespace holdfast::simulation

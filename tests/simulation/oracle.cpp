@@ -253,7 +253,7 @@ void oracle::check_one(holding& one) {
     if (deadline < one.deadline)
         throw violation{"I7 deadlines", "the deadline of ", one.what->name, " moved back"};
     one.deadline = deadline;
-    if (!world_.o.wild && one.by->believes(*one.lease) && !world_.engine().backs(*one.what))
+    if (!world_.o.wild && one.by->believes(*one.lease) && !world_.backs(*one.what))
         throw violation{i1,
                         one.by->id(),
                         " believes in ",

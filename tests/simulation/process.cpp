@@ -1,5 +1,6 @@
 #include "simulation/process.hpp"
 #include "lease/validity.hpp"
+#include "quorum/engine.hpp"
 #include "simulation/world.hpp"
 
 #include <algorithm>
@@ -18,18 +19,55 @@ template <class... F> struct overloaded : F... { using F::operator()...; };
     return std::make_shared<party>(party{"simulated", static_cast<std::int64_t>(id), {}});
 }
 
+/// The production driver of a quorum, with this process's clock.
+class simulated_quorum final : public quorum::engine {
+public:
+    simulated_quorum(process& p, std::vector<std::unique_ptr<backend>> members, std::size_t needed)
+        : engine{std::move(members), needed, p.chance()}, process_{p} {}
+
+private:
+    [[nodiscard]] instant now() const override { return process_.now(); }
+    void wake_at(instant when) override {
+        process_.call_at(when, [this] { on_time(); });
+    }
+    process& process_;
+};
+
 } // namespace
+
+instant doorway::now() const { return process_.now(); }
+void doorway::call_at(instant when, std::function<void()> what) {
+    process_.call_at(when, std::move(what));
+}
+void doorway::send(models::request r) { process_.send(server_, std::move(r)); }
+void doorway::reconnect() { process_.reconnect(server_); }
+bool doorway::refused() { return process_.refused(); }
+void doorway::saw(sighting s) { process_.saw(s); }
 
 process::process(world& w, machine& m, process_id id, std::uint64_t generation)
     : world_{w}, machine_{m}, id_{id}, generation_{generation},
       chance_{models::chance::mix(w.o.seed * 1000 + static_cast<std::uint64_t>(id))},
       ledger_{w.o.engine == engine::session_queue ? ttl_scope::session : ttl_scope::grant, w.seen},
-      engine_{w.make_client(*this)},
-      core_{{engine_->able(), whoever(id), generation, true}, chance_}, born_{w.time()} {
+      engine_{make_engine()}, core_{{engine_->able(), whoever(id), generation, true}, chance_},
+      born_{w.time()} {
     engine_->start(*this);
 }
 
 process::~process() = default;
+
+std::unique_ptr<backend> process::make_engine() {
+    std::vector<std::unique_ptr<backend>> members;
+    for (std::size_t i = 0; i < world_.engines(); ++i) {
+        doors_.push_back(std::make_unique<doorway>(*this, i));
+        auto client = world_.make_client(*doors_.back(), id_);
+        clients_.push_back(client.get());
+        members.push_back(std::move(client));
+    }
+    if (world_.o.engine != engine::quorum)
+        return std::move(members.front());
+    const auto needed = quorum::needed_of(members.size(), world_.o.may_forget);
+    return std::make_unique<simulated_quorum>(*this, std::move(members), needed);
+}
 
 // -------------------------------------------------------------------------------- its own affairs
 
@@ -232,8 +270,12 @@ void process::tell(detail::tell_wish& answer) {
 // ------------------------------------------------------------------------------ what the engine
 // says
 
-void process::engine_says(const models::reply& r) { engine_->receive(r); }
-void process::engine_says(const models::push& p) { engine_->receive(p); }
+void process::engine_says(std::size_t server, const models::reply& r) {
+    clients_[server]->receive(r);
+}
+void process::engine_says(std::size_t server, const models::push& p) {
+    clients_[server]->receive(p);
+}
 
 void process::attempted(ticket number, attempt_answer answer) {
     ++causes_;
@@ -299,8 +341,10 @@ void process::call_at(instant when, std::function<void()> what) {
     world_.at(machine_.boot.when(shown), id_, lane::timers, std::move(what));
 }
 
-void process::send(models::request r) { world_.network.up(std::move(r)); }
-void process::reconnect() { world_.network.reconnect(id_); }
+void process::send(std::size_t server, models::request r) {
+    world_.network(server).up(std::move(r));
+}
+void process::reconnect(std::size_t server) { world_.network(server).reconnect(id_); }
 bool process::refused() { return world_.fates.refuses(); }
 void process::saw(sighting s) { world_.seen(s); }
 

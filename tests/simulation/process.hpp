@@ -54,7 +54,25 @@ struct leaving : detail::goodbye {
     virtual void told(release_result) = 0;
 };
 
-class process final : public backend_events, public models::surroundings {
+class process;
+
+/// What one client side sees of the world: its process, and the way to its server.
+class doorway final : public models::surroundings {
+public:
+    doorway(process& p, std::size_t server) : process_{p}, server_{server} {}
+    [[nodiscard]] instant now() const override;
+    void call_at(instant, std::function<void()>) override;
+    void send(models::request) override;
+    void reconnect() override;
+    [[nodiscard]] bool refused() override;
+    void saw(models::sighting) override;
+
+private:
+    process& process_;
+    const std::size_t server_;
+};
+
+class process final : public backend_events {
 public:
     process(world&, machine&, process_id, std::uint64_t generation);
     ~process();
@@ -66,7 +84,7 @@ public:
     void cancel(asking&);
     void release(const std::shared_ptr<detail::hold>&, leaving*);
     void later(duration, std::function<void()>); // on the application's lane
-    [[nodiscard]] instant now() const override;
+    [[nodiscard]] instant now() const;
     [[nodiscard]] bool believes(const detail::hold&) const;
     void house(std::unique_ptr<application>);
     [[nodiscard]] world& around() noexcept { return world_; }
@@ -79,8 +97,10 @@ public:
         backlog_[static_cast<std::size_t>(h.lane)].push_back(std::move(h));
     }
     void disturbed() noexcept { ++disturbed_; }
-    void engine_says(const models::reply&);
-    void engine_says(const models::push&);
+    void engine_says(std::size_t server, const models::reply&);
+    void engine_says(std::size_t server, const models::push&);
+    void send(std::size_t server, models::request);
+    void reconnect(std::size_t server);
     void hint_lost(const nonce& whose) { ledger_.hint_lost(whose); }
     [[nodiscard]] bool has_left(const nonce& whose) const { return ledger_.has_left(whose); }
 
@@ -96,12 +116,11 @@ public:
     void finish();
     void check_nothing_left_behind() const { ledger_.check_nothing_left_behind(); }
 
-    // surroundings
-    void call_at(instant, std::function<void()>) override;
-    void send(models::request) override;
-    void reconnect() override;
-    bool refused() override;
-    void saw(models::sighting) override;
+    // For those who reach out of it.
+    void call_at(instant, std::function<void()>);
+    [[nodiscard]] bool refused();
+    void saw(models::sighting);
+    [[nodiscard]] models::chance& chance() noexcept { return chance_; }
 
 private:
     // backend_events
@@ -120,6 +139,7 @@ private:
     void link(link_state, std::string_view) override {}
     void notice(std::string_view) override {}
 
+    [[nodiscard]] std::unique_ptr<backend> make_engine();
     template <class F> void decide(F);
     void note_decision(const detail::action&);
     void arm();
@@ -140,7 +160,9 @@ private:
     const std::uint64_t generation_;
     models::chance chance_;
     ledger ledger_;
-    std::unique_ptr<models::client_side> engine_;
+    std::vector<std::unique_ptr<doorway>> doors_;
+    std::vector<models::client_side*> clients_; // one for each server; parts of the engine
+    std::unique_ptr<backend> engine_;
     std::vector<std::unique_ptr<application>> people_; // after the core, which knows their wishes
     std::map<bond_id, instant> deadlines_;             // as last confirmed
     detail::core core_;

@@ -22,6 +22,7 @@ using detail::defect;
 struct mutant {
     defect what;
     const char* name;
+    options (*draw)(std::uint64_t) = draw_options;
 };
 
 constexpr mutant all_mutants[] = {
@@ -38,6 +39,13 @@ constexpr mutant all_mutants[] = {
     {defect::only_push_wakes, "m15_only_push_wakes"},
     {defect::clock_stops_in_suspend, "m16_clock_stops_in_suspend"},
     {defect::never_lets_go, "m17_never_lets_go"},
+    {defect::quorum_less_one, "q1_less_one", draw_quorum},
+    {defect::quorum_counts_unknown, "q2_counts_unknown", draw_quorum},
+    {defect::quorum_one_nonce, "q3_one_nonce", draw_quorum},
+    {defect::quorum_one_round, "q4_one_round", draw_quorum},
+    {defect::quorum_deadline_of_reply, "q5_deadline_of_reply", draw_quorum},
+    {defect::quorum_renewed_by_few, "q6_renewed_by_few", draw_quorum},
+    {defect::quorum_no_quarantine, "q7_no_quarantine", draw_quorum},
 };
 
 class teeth : public testing::TestWithParam<mutant> {
@@ -51,7 +59,7 @@ TEST_P(teeth, bite) {
     std::map<std::string, unsigned> caught_by;
     std::optional<std::uint64_t> first;
     for (std::uint64_t seed = 0; seed < worlds; ++seed) {
-        const auto result = live(draw_options(seed));
+        const auto result = live(GetParam().draw(seed));
         if (result.invariant.empty())
             continue;
         ++caught_by[result.invariant];

@@ -15,6 +15,7 @@ using namespace std::chrono_literals;
 
 [[nodiscard]] models::transport transport_of(engine e) {
     switch (e) {
+    case engine::quorum:
     case engine::volatile_ttl:
         return models::volatile_ttl_client::transport;
     case engine::session_queue:
@@ -28,6 +29,7 @@ using namespace std::chrono_literals;
 [[nodiscard]] std::unique_ptr<models::server> make_server(const options& o,
                                                           models::machine_room& room) {
     switch (o.engine) {
+    case engine::quorum:
     case engine::volatile_ttl:
         return std::make_unique<models::volatile_ttl_server>(room);
     case engine::session_queue:
@@ -46,9 +48,9 @@ using namespace std::chrono_literals;
 
 world::world(const options& options, fate& fate, settlers who, bool with_lines)
     : o{options}, story{with_lines}, chances{models::chance::mix(options.seed + 1)}, fates{fate},
-      vault{seen}, oracle{*this}, network{*this, transport_of(options.engine)},
-      server_clock_{5000s, options.server_ppm}, settlers_{std::move(who)}, server_{make_server(
-                                                                               o, *this)} {
+      vault{seen}, oracle{*this}, settlers_{std::move(who)} {
+    for (std::size_t i = 0; i < std::max<std::size_t>(o.members, 1); ++i)
+        rooms_.push_back(std::make_unique<engine_room>(*this, i));
     for (unsigned i = 0; i < o.machines; ++i)
         machines_.push_back({drifting_clock{1000s * (i + 1), o.machine_ppm[i]}, false, {}, {}});
     for (auto& m : machines_)
@@ -94,8 +96,10 @@ void world::heal() {
     healed_ = true;
     healed_at_ = time();
     fates.heal();
-    network.join_all();
-    network.stall_until({});
+    for (auto& room : rooms_) {
+        room->network.join_all();
+        room->network.stall_until({});
+    }
     for (auto& m : machines_)
         wake_up(m);
     for (auto& [id, p] : processes_) {
@@ -133,12 +137,13 @@ void world::run_until_nothing_is_left() {
         p->check_nothing_left_behind();
     run_until(time() + o.delay_most * 10); // what is on its way arrives
     for (const auto& [id, p] : processes_)
-        if (o.engine == engine::session_queue && server_->remembers(id) > 0)
+        if (o.engine == engine::session_queue && rooms_[0]->server->remembers(id) > 0)
             throw violation{"I5 nothing is left behind",
                             "a living process has a node in the queue that it does not know of"};
     run_until(time() + longest_lease() * 2);
-    if (server_->remembers({}) > 0)
-        throw violation{"I5 nothing is left behind", "the engine keeps something nobody wants"};
+    for (const auto& room : rooms_)
+        if (room->server->remembers({}) > 0)
+            throw violation{"I5 nothing is left behind", "the engine keeps something nobody wants"};
 }
 
 void world::run_until(tau when) {
@@ -179,16 +184,26 @@ process& world::begin_process(machine& m, std::uint64_t generation) {
     return *slot;
 }
 
-std::unique_ptr<models::client_side> world::make_client(process& p) {
+std::unique_ptr<models::client_side> world::make_client(models::surroundings& around,
+                                                        process_id id) {
     switch (o.engine) {
+    case engine::quorum:
     case engine::volatile_ttl:
-        return std::make_unique<models::volatile_ttl_client>(p, p.id());
+        return std::make_unique<models::volatile_ttl_client>(around, id);
     case engine::session_queue:
-        return std::make_unique<models::session_queue_client>(p, p.id(), o.session_ttl);
+        return std::make_unique<models::session_queue_client>(around, id, o.session_ttl);
     case engine::lossy_sql:
-        return std::make_unique<models::lossy_sql_client>(p, p.id());
+        return std::make_unique<models::lossy_sql_client>(around, id);
     }
     return nullptr;
+}
+
+// In a quorum, forgetful members may leave fewer than q behind a holder: then the oracle only looks
+// whether two believe.
+bool world::backs(const claim& what) {
+    if (o.engine != engine::quorum)
+        return engine(0).backs(what);
+    return true;
 }
 
 void world::crash(process& p) {
@@ -232,19 +247,28 @@ void world::wake_up(machine& m) {
             p->go_on();
 }
 
-void world::restart_server(models::memory what) { server_->restart(what); }
+// ------------------------------------------------------------------------- where engines stand
 
-// --------------------------------------------------------------------------- for the server's sake
+engine_room::engine_room(world& w, std::size_t number)
+    : network{w, number, transport_of(w.o.engine)}, clock{5000s + w.o.clock_skew *
+                                                                      static_cast<int>(number),
+                                                          number == 0 ? w.o.server_ppm
+                                                                      : -w.o.server_ppm},
+      server{make_server(w.o, *this)}, world_{w} {}
 
-void world::call_after(duration by, std::function<void()> what) {
-    at(server_clock_.when(now() + by), the_world, lane::timers, std::move(what));
+duration engine_room::now() { return clock.at(world_.time()); }
+
+void engine_room::call_after(duration by, std::function<void()> what) {
+    world_.at(clock.when(now() + by), the_world, lane::timers, std::move(what));
 }
 
-void world::send(process_id to, models::reply r) { network.down(to, std::move(r)); }
-void world::send(process_id to, const models::push& p) { network.down(to, p); }
+models::chance& engine_room::luck() { return world_.chances; }
+void engine_room::saw(sighting s) { world_.seen(s); }
 
-void world::granted(const claim& what, process_id to, fence given, std::uint32_t reserved) {
-    oracle.engine_granted(what, to, given, reserved);
+// A member's grant is no grant yet.
+void engine_room::granted(const claim& what, process_id to, fence given, std::uint32_t reserved) {
+    if (world_.engines() == 1)
+        world_.oracle.engine_granted(what, to, given, reserved);
 }
 
 } // namespace holdfast::simulation

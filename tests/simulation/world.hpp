@@ -20,7 +20,28 @@
 
 namespace holdfast::simulation {
 
-class world final : public models::machine_room {
+/// One engine, or one member of a quorum: a server with its clock and its network.
+class engine_room final : public models::machine_room {
+public:
+    engine_room(world&, std::size_t number);
+
+    duration now() override;
+    void call_after(duration, std::function<void()>) override;
+    void send(process_id to, models::reply r) override { network.down(to, std::move(r)); }
+    void send(process_id to, const models::push& p) override { network.down(to, p); }
+    models::chance& luck() override;
+    void saw(models::sighting) override;
+    void granted(const claim&, process_id, fence, std::uint32_t reserved) override;
+
+    simulation::network network;
+    drifting_clock clock;
+    std::unique_ptr<models::server> server;
+
+private:
+    world& world_;
+};
+
+class world final {
 public:
     /// Brings people into a new process.
     using settlers = std::function<void(process&)>;
@@ -40,8 +61,6 @@ public:
     fate& fates;
     simulation::vault vault;
     simulation::oracle oracle;
-    simulation::network network;
-
     [[nodiscard]] tau time() const noexcept { return timeline_.now(); }
     void at(tau when, process_id to, lane where, std::function<void()> what) {
         timeline_.at(when, to, where, std::move(what));
@@ -49,8 +68,15 @@ public:
     template <class... Part> void say(const Part&... parts) { story.say(time(), parts...); }
 
     [[nodiscard]] process* find(process_id);
-    [[nodiscard]] models::server& engine() noexcept { return *server_; }
-    [[nodiscard]] std::unique_ptr<models::client_side> make_client(process&);
+    [[nodiscard]] std::size_t engines() const noexcept { return rooms_.size(); }
+    [[nodiscard]] models::server& engine(std::size_t i) noexcept { return *rooms_[i]->server; }
+    [[nodiscard]] simulation::network& network(std::size_t i) noexcept {
+        return rooms_[i]->network;
+    }
+    [[nodiscard]] std::unique_ptr<models::client_side> make_client(models::surroundings&,
+                                                                   process_id);
+    /// Whether what this claim was granted is in force: by the engine, or by a quorum of them.
+    [[nodiscard]] bool backs(const claim&);
     [[nodiscard]] bool healed() const noexcept { return healed_; }
     [[nodiscard]] duration longest_lease() const noexcept; // T + D
     [[nodiscard]] tau healthy_since() const noexcept { return healed_at_ + longest_lease(); }
@@ -64,17 +90,7 @@ public:
     void crash(process&);
     void pause(process&, duration);
     void suspend(std::size_t machine, duration);
-    void restart_server(models::memory);
-    void jump_server_clock(duration by) { server_clock_.jump(by); }
-
-    // machine_room
-    duration now() override { return server_clock_.at(time()); }
-    void call_after(duration, std::function<void()>) override;
-    void send(process_id, models::reply) override;
-    void send(process_id, const models::push&) override;
-    models::chance& luck() override { return chances; }
-    void saw(models::sighting s) override { seen(s); }
-    void granted(const claim&, process_id, fence, std::uint32_t reserved) override;
+    void jump_clock(std::size_t i, duration by) { rooms_[i]->clock.jump(by); }
 
 private:
     void step();
@@ -88,12 +104,11 @@ private:
     [[nodiscard]] bool all_settled();
 
     timeline timeline_;
-    drifting_clock server_clock_;
     const settlers settlers_;
     std::vector<machine> machines_;
     std::map<process_id, std::unique_ptr<process>> processes_;
     std::uint32_t processes_begun_ = 0;
-    std::unique_ptr<models::server> server_;
+    std::vector<std::unique_ptr<engine_room>> rooms_;
     bool healed_ = false;
     tau healed_at_{};
     std::uint64_t events_ = 0;
