@@ -17,6 +17,7 @@ namespace holdfast::conformance {
 namespace {
 
 HOLDFAST_SUITE(inspect_conformance, nothing);
+HOLDFAST_SUITE(inspect_places_conformance, fair_order);
 
 [[nodiscard]] std::vector<std::string> names(const std::vector<lock_info>& locks) {
     std::vector<std::string> all;
@@ -78,7 +79,7 @@ TEST_P(inspect_conformance, patterns_choose_names) {
     EXPECT_EQ(list("orders"), strings{});
 }
 
-TEST_P(inspect_conformance, waiters_are_listed_in_the_order_of_their_places) {
+TEST_P(inspect_places_conformance, waiters_are_listed_in_the_order_of_their_places) {
     const auto client = open();
     auto held = mutex{client, "orders/42"}.acquire();
     const auto first_log = std::make_shared<chronicle>();
@@ -200,10 +201,11 @@ TEST_P(inspect_permits_conformance, all_permits_are_listed_and_taken_by_force) {
 }
 
 HOLDFAST_SUITE(inspect_processes_conformance, other_processes);
+HOLDFAST_SUITE(inspect_places_of_processes_conformance, fair_order_of_other_processes);
 
-TEST_P(inspect_processes_conformance, holders_and_waiters_of_other_processes_have_their_numbers) {
+TEST_P(inspect_places_of_processes_conformance, waiters_of_other_processes_have_their_numbers) {
     puppet holder{here()}, waiter{here()};
-    const auto number = holder.acquires({.name = "orders/42"});
+    (void)holder.acquires({.name = "orders/42"});
     waiter.wants({.name = "orders/42"});
     waiter.queued();
     const auto client = open();
@@ -212,12 +214,18 @@ TEST_P(inspect_processes_conformance, holders_and_waiters_of_other_processes_hav
         seen = client.inspect("orders/42").at(0);
         return seen.waiters.size() == 1;
     }));
+    ASSERT_EQ(seen.waiters.size(), 1U);
+    EXPECT_EQ(seen.waiters[0].who.pid, waiter.pid());
+}
+
+TEST_P(inspect_processes_conformance, holders_of_other_processes_have_their_numbers) {
+    puppet holder{here()};
+    const auto number = holder.acquires({.name = "orders/42"});
+    const auto seen = open().inspect("orders/42").at(0);
     ASSERT_EQ(seen.holders.size(), 1U);
     EXPECT_EQ(seen.holders[0].who.pid, holder.pid());
     EXPECT_EQ(seen.holders[0].who.purpose, "puppet");
     EXPECT_EQ(seen.holders[0].fence, number);
-    ASSERT_EQ(seen.waiters.size(), 1U);
-    EXPECT_EQ(seen.waiters[0].who.pid, waiter.pid());
 }
 
 TEST_P(inspect_processes_conformance, a_lock_taken_by_force_goes_to_another_process) {
