@@ -170,12 +170,11 @@ void machine::fail(deal& d, instant now, actions& out) {
 attempt_answer machine::answer_for(deal& d, instant now) {
     std::size_t heard = 0;
     std::size_t final_failures = 0;
-    bool maybe_there = false;
+    std::size_t may_have_it = 0;
     failure last{errc::backend_unavailable, applied::no, {}};
     for (const auto& s : d.seats) {
         heard += s.refused || s.what == stake::grant;
-        // What is known to be granted is taken back by ourselves, and too few to hold anything.
-        maybe_there = maybe_there || s.what == stake::maybe || s.busy != verb::none;
+        may_have_it += s.what != stake::nothing || s.busy != verb::none;
         if (s.failed && is_final(*s.failed) && ++final_failures > rules_.members - rules_.needed)
             return *s.failed; // they know why; what others granted is being taken back
         if (s.failed)
@@ -183,8 +182,9 @@ attempt_answer machine::answer_for(deal& d, instant now) {
     }
     if (heard >= rules_.needed)
         return contended{pause_for(d, now), d.holder, 0, {}};
+    // Fewer than a quorum hold nothing, and we take it back from them ourselves.
     return failure{errc::backend_unavailable,
-                   maybe_there ? applied::maybe : applied::no,
+                   may_have_it >= rules_.needed ? applied::maybe : applied::no,
                    std::to_string(heard) + " of " + std::to_string(rules_.members) +
                        " members answered, " + std::to_string(rules_.needed) + " are needed" +
                        (last.detail.empty() ? "" : ": " + last.detail)};

@@ -27,6 +27,7 @@ constexpr std::size_t renewed_by_one_script = 100;
     can.fair = !plain;
     can.lock_delay = true;
     can.fence_per_pass = !plain;
+    can.raises_fences = !plain;
     can.fences = plain ? fence_grade::transient : fence_grade::hybrid;
     can.ttl = ttl_scope::grant;
     can.wake = wake_by::hint;
@@ -430,6 +431,23 @@ void redis_backend::forget(bond_id bond) {
         doubts_.erase(found->second->nonce);
         bonds_.erase(found);
     }
+}
+
+void redis_backend::raise_fence(const call& c, const held& what, fence least) {
+    run(
+        server::way::hot,
+        protocol_.key(what->name),
+        c.answer_by,
+        [this, what, least](std::string& out, calling how) {
+            protocol_.raise_fence(out, *what, least, how);
+        },
+        [this, c](const reply& r, const failure* f) {
+            const auto said = f == nullptr ? protocol::given_back(r) : -1;
+            events_->fence_raised(c.ticket,
+                                  said == 1   ? raised::yes
+                                  : said == 0 ? raised::lost
+                                              : raised::unknown);
+        });
 }
 
 void redis_backend::force_release(const call& c, const std::string& name) {

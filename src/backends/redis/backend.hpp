@@ -41,6 +41,7 @@ public:
     void forget(bond_id) override;
     void inspect(const call&, const std::string& pattern) override;
     void examine(const call&) override;
+    void raise_fence(const call&, const std::shared_ptr<const claim>&, fence least) override;
     void force_release(const call&, const std::string& name) override;
     void close(instant by) override;
 

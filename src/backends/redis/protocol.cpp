@@ -199,6 +199,13 @@ void protocol::prolong(std::string& out,
     }
 }
 
+void protocol::raise_fence(std::string& out, const claim& what, fence least, calling how) const {
+    const auto name = key(what.name);
+    const auto field = holder(what) + (of(what) == structure::writer ? ":write" : "");
+    call_script(out, all_scripts().raise, how, 2, 2)
+        << name << token_key(name) << field << least.value();
+}
+
 void protocol::take_by_force(std::string& out, std::string_view lock, calling how) const {
     const auto name = key(lock);
     call_script(out, all_scripts().take_by_force, how, 4, 6)

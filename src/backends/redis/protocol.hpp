@@ -39,6 +39,7 @@ public:
 
     void attempt(std::string& out, const claim&, joining, std::int64_t not_after_us, calling) const;
     void give_back(std::string& out, const claim&, calling) const;
+    void raise_fence(std::string& out, const claim&, fence, calling) const;
     void take_by_force(std::string& out, std::string_view name, calling) const;
     void look(std::string& out, std::string_view name, calling) const;
 

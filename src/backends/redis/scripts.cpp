@@ -85,6 +85,16 @@ end
 return yes
 )";
 
+// KEYS lock token            ARGV field fence
+// Only a holder raises it: his block becomes the first one above the number. It never goes back.
+constexpr const char* raise = R"(
+if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return 0 end
+local last = tonumber(redis.call('get', KEYS[2]) or '0')
+local top = (math.ceil(tonumber(ARGV[2]) / 65) + 1) * 65
+if top > last then redis.call('set', KEYS[2], string.format('%.0f', top), 'keepttl') end
+return 1
+)";
+
 /// Those at the head of the queue whose patience is over are gone.
 constexpr const char* purge = R"(
 local now = math.floor(us / 1000)
@@ -399,7 +409,8 @@ script::script(std::string_view body) : text{body}, sha{sha1_hex(text)} {}
 
 scripts::scripts()
     : take{joined({in_time, fences, redis::take})}, give_back{redis::give_back},
-      prolong{redis::prolong}, queue_up{joined({in_time, fences, purge, redis::queue_up})},
+      prolong{redis::prolong}, raise{redis::raise}, queue_up{joined(
+                                                        {in_time, fences, purge, redis::queue_up})},
       give_back_fair{joined({in_time, purge, redis::give_back_fair})},
       read{joined({in_time, redis::read})}, give_back_read{redis::give_back_read},
       prolong_read{redis::prolong_read}, write{joined({in_time, fences, redis::write})},

@@ -21,7 +21,7 @@ struct script {
 };
 
 struct scripts {
-    script take, give_back, prolong;                      // one holder: plain, reentrant, spin
+    script take, give_back, prolong, raise;               // one holder: plain, reentrant, spin
     script queue_up, give_back_fair;                      // in order
     script read, give_back_read, prolong_read;            //
     script write, give_back_write, prolong_write;         //
