@@ -70,7 +70,7 @@ client_state::client_state(std::unique_ptr<backend> engine, client_options optio
 void client_state::begin() {
     backend_->start(*this);
     if (const int fd = watch_.for_the_loop(); fd >= 0)
-        loop_.watch(fd, [this] { backend_->on_readable(); });
+        loop_.watch(fd, [this] { watch_.on_loop_readable(); });
     if (const int fd = backend_->background_descriptor(); fd >= 0)
         loop_.watch(fd, [this] { backend_->on_background(); });
 }
@@ -207,10 +207,17 @@ void client_state::perform_one(action& one, patience how) {
             },
             [&](do_forget& a) { backend_->forget(a.bond); },
             [&](tell_wish& a) {
-                static_cast<acquirer*>(a.to)->told(
-                    a.error, std::move(a.detail), std::move(a.granted));
+                auto* const who = static_cast<acquirer*>(a.to);
+                if (who->blocks_no_thread)
+                    watch_.loop_is_needed_less();
+                who->told(a.error, std::move(a.detail), std::move(a.granted));
             },
-            [&](tell_goodbye& a) { static_cast<releaser*>(a.to)->told(a.result); },
+            [&](tell_goodbye& a) {
+                auto* const who = static_cast<releaser*>(a.to);
+                if (who->blocks_no_thread)
+                    watch_.loop_is_needed_less();
+                who->told(a.result);
+            },
             [&](tell_stop& a) {
                 alarms_.post([whom = std::move(a.whom)] { whom->request_stop(); });
             },
@@ -243,6 +250,9 @@ void client_state::start_threads() {
 
 void client_state::start_acquire(acquirer& who, patience how) {
     start_threads();
+    who.blocks_no_thread = how == patience::none;
+    if (who.blocks_no_thread)
+        watch_.loop_is_needed();
     std::shared_ptr<client_state> alive; // who is answered at once may let go of the client, too
     actions out;
     {
@@ -261,6 +271,10 @@ void client_state::cancel(acquirer& who, error_code why) {
 }
 
 void client_state::start_release(const std::shared_ptr<hold>& what, releaser* who, patience how) {
+    if (who != nullptr && how == patience::none) {
+        who->blocks_no_thread = true;
+        watch_.loop_is_needed();
+    }
     decide(how, [&](instant now, actions& out) { core_.release(what, who, now, out); });
 }
 

@@ -44,12 +44,14 @@ enum class patience : std::uint8_t {
 struct acquirer : wish {
     using wish::wish;
     virtual void told(error_code, std::string detail, std::shared_ptr<hold>) = 0;
+    bool blocks_no_thread = false;
 
 protected:
     ~acquirer() = default;
 };
 struct releaser : goodbye {
     virtual void told(release_result) = 0;
+    bool blocks_no_thread = false;
 
 protected:
     ~releaser() = default;

@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 #include <utility>
 
@@ -77,10 +78,12 @@ watch::watch(int descriptor, std::function<void()> on_readable)
         return;
     for_loop_ = ::epoll_create1(EPOLL_CLOEXEC);
     nudge_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    HOLDFAST_ASSERT(for_loop_ >= 0 && nudge_ >= 0, "the kernel gave no descriptors");
+    tick_ = ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    HOLDFAST_ASSERT(for_loop_ >= 0 && nudge_ >= 0 && tick_ >= 0, "the kernel gave no descriptors");
     epoll_event readable{};
     readable.events = EPOLLIN;
     ::epoll_ctl(for_loop_, EPOLL_CTL_ADD, descriptor_, &readable);
+    ::epoll_ctl(for_loop_, EPOLL_CTL_ADD, tick_, &readable);
 }
 
 watch::~watch() {
@@ -88,6 +91,8 @@ watch::~watch() {
         ::close(for_loop_);
     if (nudge_ >= 0)
         ::close(nudge_);
+    if (tick_ >= 0)
+        ::close(tick_);
 }
 
 void watch::wait(sleeper& me) {
@@ -96,6 +101,7 @@ void watch::wait(sleeper& me) {
     std::unique_lock lock{guard_};
     if (watcher_ == nullptr) {
         watcher_ = &me;
+        ++callers_;
         loop_watches(false);
     } else {
         others_.push_back(&me);
@@ -133,7 +139,7 @@ void watch::watch_until_opened(sleeper& me) {
 void watch::hand_over() noexcept {
     watcher_ = nullptr;
     if (others_.empty())
-        return loop_watches(true);
+        return needs_loop_ > 0 ? loop_watches(true) : arm_tick();
     // The last in line: the first is likely the next to be served, and would have to hand over
     // again.
     watcher_ = others_.back();
@@ -141,8 +147,43 @@ void watch::hand_over() noexcept {
     watcher_->promote();
 }
 
+void watch::on_loop_readable() {
+    std::uint64_t times = 0;
+    if (::read(tick_, &times, sizeof times) > 0) {
+        const std::lock_guard lock{guard_};
+        tick_armed_ = false;
+        if (watcher_ == nullptr && callers_ == callers_at_tick_)
+            loop_watches(true);
+        else
+            arm_tick();
+    }
+    on_readable_();
+}
+
+// Whoever parks it looks at the number under the guard: one of the two sees the other.
+void watch::loop_is_needed() noexcept {
+    if (needs_loop_.fetch_add(1) > 0 || descriptor_ < 0)
+        return;
+    const std::lock_guard lock{guard_};
+    if (watcher_ == nullptr)
+        loop_watches(true);
+}
+
+void watch::loop_is_needed_less() noexcept { needs_loop_.fetch_sub(1); }
+
+void watch::arm_tick() noexcept {
+    if (std::exchange(tick_armed_, true))
+        return;
+    callers_at_tick_ = callers_;
+    itimerspec soon{};
+    soon.it_value.tv_nsec = 2'000'000;
+    ::timerfd_settime(tick_, 0, &soon, nullptr);
+}
+
 // Deaf, not gone: to take an epoll out of another and put it back costs several times as much.
 void watch::loop_watches(bool yes) noexcept {
+    if (std::exchange(loop_hears_, yes) == yes)
+        return;
     epoll_event readable{};
     readable.events = yes ? EPOLLIN : 0U;
     ::epoll_ctl(for_loop_, EPOLL_CTL_MOD, descriptor_, &readable);

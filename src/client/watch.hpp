@@ -1,16 +1,25 @@
 #pragma once
 
-// Who waits, watches: a blocked caller reads the engine's descriptor itself, so that a pushed grant
-// costs one wake-up and not two. With no caller blocked, the loop watches.
+// Who waits, watches: a blocked caller reads the engine's descriptor itself, so that an answer or a
+// pushed grant costs one wake-up and not two.
 //
-//      loop ◀── last caller leaves ── CALLER ◀── next blocked caller is promoted ──┐
-//        └──── a caller blocks ────────▶ └──── its own answer came, others wait ───┘
+//      LOOP ◀── somebody asynchronous asks, or nobody came for 2 ms ── PARKED
+//        │                                                            ▲   │
+//        │ a caller blocks              its answer came, nobody waits │   │ a caller blocks
+//        ▼                                                            │   ▼
+//      CALLER ◀── its own answer came, another is promoted ──────── CALLER
 //
-// Invariant: exactly one of them watches at a time; a caller that leaves has handed the watch over.
+// Parked, nobody watches: the next caller is likely to be here in a moment, and waking the loop for
+// the answers to releases would cost more than they are worth. A tick, armed at most once in 2 ms,
+// looks whether he came.
+//
+// Invariant: at most one of them watches at a time; while somebody asynchronous waits, or for
+// longer than two ticks, somebody does.
 
 #include "runtime/loop.hpp"
 
 #include <atomic>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -48,6 +57,11 @@ public:
 
     /// What the loop watches instead of the descriptor itself; -1 if there is nothing to watch.
     [[nodiscard]] int for_the_loop() const noexcept { return for_loop_; }
+    void on_loop_readable();
+
+    /// Somebody waits who blocks no thread: between these two, the loop watches if no caller does.
+    void loop_is_needed() noexcept;
+    void loop_is_needed_less() noexcept;
 
 private:
     friend class sleeper;
@@ -55,15 +69,22 @@ private:
     void watch_until_opened(sleeper&);
     void hand_over() noexcept;
     void loop_watches(bool) noexcept;
+    void arm_tick() noexcept;
     void nudge() noexcept;
 
     const int descriptor_;
     const std::function<void()> on_readable_;
     int for_loop_ = -1; // an epoll with the descriptor in it, which it hears or not
+    int tick_ = -1;     // a timer that the loop hears
     int nudge_ = -1;    // wakes the caller who watches
     std::mutex guard_;
-    sleeper* watcher_ = nullptr; // null: the loop
+    sleeper* watcher_ = nullptr; // null: the loop, or nobody
     std::deque<sleeper*> others_;
+    bool loop_hears_ = true;
+    bool tick_armed_ = false;
+    std::uint64_t callers_ = 0; // that have watched
+    std::uint64_t callers_at_tick_ = 0;
+    std::atomic<int> needs_loop_{0};
 };
 
 } // namespace holdfast::detail

@@ -75,7 +75,7 @@ release_result lease::release() {
     const auto h = std::move(hold_);
     if (!ours(*h))
         return release_result::lost;
-    detail::blocking_release answer;
+    detail::blocking_release answer{*home};
     home->start_release(h, &answer, detail::patience::full);
     answer.answered.wait();
     return answer.result;

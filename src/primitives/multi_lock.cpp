@@ -89,17 +89,19 @@ release_result multi_lease::release() {
     if (all_.empty())
         throw_error(errc::not_held);
     stopping_.reset();
+    auto worst = release_result::released;
+    std::vector<std::shared_ptr<detail::client_state>> kept;
     std::list<detail::blocking_release> answers;
     auto all = std::exchange(all_, {});
     for (auto each = all.rbegin(); each != all.rend(); ++each) { // the last first
         const auto [h, home] = detail::hold::take(*each);
-        auto& answer = answers.emplace_back();
-        if (!h || home->forked())
-            answer.told(release_result::lost);
-        else
-            home->start_release(h, &answer, detail::patience::full);
+        if (!h || home->forked()) {
+            worst = worse(worst, release_result::lost);
+            continue;
+        }
+        kept.push_back(home); // its answers are awaited there
+        home->start_release(h, &answers.emplace_back(*home), detail::patience::full);
     }
-    auto worst = release_result::released;
     for (auto& answer : answers) {
         answer.answered.wait();
         worst = worse(worst, answer.result);

@@ -86,6 +86,8 @@ public:
     void close(instant by) override { engine_->close(by); }
     int descriptor() const noexcept override { return engine_->descriptor(); }
     void on_readable() override { engine_->on_readable(); }
+    int background_descriptor() const noexcept override { return engine_->background_descriptor(); }
+    void on_background() override { engine_->on_background(); }
     void examine(const call& c) override { engine_->examine(c); }
 
 private:

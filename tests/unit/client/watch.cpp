@@ -51,8 +51,64 @@ TEST(watching, is_done_by_a_blocked_caller_itself) {
     e.push();
     me.wait();
     EXPECT_EQ(read_by, std::this_thread::get_id());
+}
+
+/// One caller has come and gone.
+void come_and_go(const engine& e, watch& w, sleeper*& blocked) {
+    sleeper me{w};
+    blocked = &me;
     e.push();
-    EXPECT_TRUE(readable(w.for_the_loop())) << "handed back to the loop";
+    me.wait();
+}
+
+struct parked { // a watch whose last caller has just left
+    const engine e;
+    sleeper* blocked = nullptr;
+    int read = 0;
+    watch w{e.fd, [this] {
+                if (e.take() && ++read == 1)
+                    blocked->open();
+            }};
+    parked() { come_and_go(e, w, blocked); }
+
+    [[nodiscard]] bool loop_is_told_within(int milliseconds) const {
+        pollfd one{w.for_the_loop(), POLLIN, 0};
+        return ::poll(&one, 1, milliseconds) == 1;
+    }
+};
+
+TEST(watching, goes_back_to_the_loop_if_nobody_comes_for_a_while) {
+    parked p;
+    p.e.push();
+    for (int turns = 0; p.read < 2 && turns < 3; ++turns) {
+        ASSERT_TRUE(p.loop_is_told_within(5'000)) << "by a tick, then by the engine";
+        p.w.on_loop_readable();
+    }
+    EXPECT_EQ(p.read, 2);
+    p.e.push();
+    EXPECT_TRUE(readable(p.w.for_the_loop())) << "and stays there";
+}
+
+TEST(watching, goes_back_to_the_loop_at_once_if_somebody_asynchronous_waits) {
+    parked p;
+    p.w.loop_is_needed();
+    p.e.push();
+    EXPECT_TRUE(readable(p.w.for_the_loop()));
+    p.w.loop_is_needed_less();
+}
+
+TEST(watching, is_not_parked_while_somebody_asynchronous_waits) {
+    const engine e;
+    sleeper* blocked = nullptr;
+    watch w{e.fd, [&] {
+                if (e.take())
+                    blocked->open();
+            }};
+    w.loop_is_needed();
+    come_and_go(e, w, blocked);
+    e.push();
+    EXPECT_TRUE(readable(w.for_the_loop()));
+    w.loop_is_needed_less();
 }
 
 TEST(watching, ends_when_somebody_else_has_the_answer) {
