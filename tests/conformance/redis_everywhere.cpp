@@ -51,6 +51,7 @@ private:
             .fair = true,
             .lock_delay = true,
             .fence_per_pass = true,
+            .raises_fences = true,
             .fences = fence_grade::hybrid,
             .wake = wake_by::hint,
             .assumptions = 7};

@@ -19,6 +19,7 @@
 #include <holdfast/backend.hpp>
 #include <holdfast/redis.hpp>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -81,6 +82,9 @@ private:
     [[nodiscard]] bool in_doubt(const nonce&, instant now);
 
     void look_after_force(const std::string& key);
+
+    void when_servers_are_known(const call&, std::function<void(const failure*)>);
+    void examine_all(const call&);
 
     struct flight;
     struct inspection;

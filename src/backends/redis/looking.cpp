@@ -16,6 +16,19 @@ namespace {
     return found == notes.end() ? nullptr : &found->second;
 }
 
+/// The plain layout names a client by the first digits of its uuid.
+[[nodiscard]] party who_has(std::string_view value, const notes_by_client& notes) {
+    for (const auto& [uuid, n] : notes) {
+        std::string digits;
+        for (const char c : uuid)
+            if (c != '-' && digits.size() < 16)
+                digits.push_back(c);
+        if (digits.size() == 16 && value.starts_with(digits))
+            return n.who;
+    }
+    return {{}, 0, std::string{value.substr(0, 64)}};
+}
+
 [[nodiscard]] party who_is(std::string_view holder, const notes_by_client& notes) {
     if (const auto* known = note_of(holder, notes))
         return known->who;
@@ -112,8 +125,7 @@ lock_from(const std::string& name, const reply& r, const notes_by_client& notes,
         }
     } else if (type == "string" && shape == layout::plain) {
         const auto value = r[7].text();
-        holder_info info{
-            {{}, 0, std::string{value.substr(0, 64)}}, mode::exclusive, {}, {}, ttl, {}};
+        holder_info info{who_has(value, notes), mode::exclusive, {}, {}, ttl, {}};
         if (const auto dot = value.find('.'); dot == 32) {
             std::int64_t since = 0;
             std::from_chars(value.data() + 33, value.data() + value.size(), since);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <fnmatch.h>
 #include <set>
+#include <utility>
 
 namespace holdfast::redis {
 namespace {
@@ -30,6 +31,11 @@ struct redis_backend::inspection : std::enable_shared_from_this<inspection> {
 
     void begin() {
         servers = engine.directory_->primaries();
+        if (servers.empty() && !std::exchange(sought, true))
+            return engine.when_servers_are_known(
+                asked, [self = shared_from_this()](const failure* f) {
+                    f == nullptr ? self->begin() : self->fail(f->code);
+                });
         if (servers.empty())
             return fail(errc::backend_unavailable);
         const auto prefix = engine.protocol_.prefix();
@@ -187,6 +193,7 @@ struct redis_backend::inspection : std::enable_shared_from_this<inspection> {
     std::vector<std::shared_ptr<server>> servers;
     std::vector<walk> walks;
     std::size_t at_walk = 0, at_server = 0;
+    bool sought = false;
     std::set<std::string> names, clients;
     std::mutex guard;
     std::size_t pending = 0;
@@ -194,6 +201,18 @@ struct redis_backend::inspection : std::enable_shared_from_this<inspection> {
     std::vector<lock_info> locks;
     std::optional<error_code> trouble;
 };
+
+/// Behind sentinels and in a cluster nobody is known before something was asked for.
+void redis_backend::when_servers_are_known(const call& c,
+                                           std::function<void(const failure*)> then) {
+    std::string bytes;
+    append_command(bytes, {"PING"});
+    directory_->ask(server::way::hot,
+                    "",
+                    bytes,
+                    c.answer_by,
+                    [then = std::move(then)](const reply&, const failure* f) { then(f); });
+}
 
 void redis_backend::inspect(const call& c, const std::string& pattern) {
     std::make_shared<inspection>(*this, c, pattern)->begin();
@@ -228,14 +247,25 @@ struct redis_backend::examination {
 };
 
 void redis_backend::examine(const call& c) {
+    if (!directory_->primaries().empty())
+        return examine_all(c);
+    when_servers_are_known(c, [this, c](const failure* f) {
+        if (f == nullptr)
+            return examine_all(c);
+        events_->examined(c.ticket,
+                          {{finding::grade::danger,
+                            "It cannot be used: " + f->detail + ".",
+                            "Start it, or correct the URL."}});
+    });
+}
+
+void redis_backend::examine_all(const call& c) {
     auto all = std::make_shared<examination>();
     all->asked = c;
     all->to = events_;
     all->how = how_;
     const auto servers = directory_->primaries();
     all->pending = servers.size() + 1;
-    if (servers.empty())
-        all->findings.push_back({finding::grade::danger, "No server was found.", "Check the URL."});
     struct question {
         std::initializer_list<std::string_view> words;
         void (*learn)(server_state&, const reply&);

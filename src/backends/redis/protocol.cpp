@@ -29,11 +29,15 @@ namespace {
     return {reinterpret_cast<const char*>(n.bytes.data()), n.bytes.size()};
 }
 
-[[nodiscard]] std::string hex(const nonce& n) {
+/// 32 digits for the plain layout: half of them say which client, for `ls`.
+[[nodiscard]] std::string digits_of(std::string_view uuid, const nonce& n) {
     std::string made;
-    for (const auto byte : n.bytes) {
-        made.push_back("0123456789abcdef"[byte >> 4]);
-        made.push_back("0123456789abcdef"[byte & 15]);
+    for (const char c : uuid)
+        if (c != '-' && made.size() < 16)
+            made.push_back(c);
+    for (std::size_t i = 0; i < 8; ++i) {
+        made.push_back("0123456789abcdef"[n.bytes[i] >> 4]);
+        made.push_back("0123456789abcdef"[n.bytes[i] & 15]);
     }
     return made;
 }
@@ -66,7 +70,7 @@ std::string protocol::holder(const claim& what) const {
     case structure::permit:
         return std::string{raw(what.nonce)};
     case structure::string:
-        return hex(what.nonce);
+        return digits_of(holders_.uuid(), what.nonce);
     default:
         return holders_.of(what.nonce);
     }

@@ -363,7 +363,7 @@ return {kind, redis.call('pttl', KEYS[1]), fields, redis.call('get', KEYS[2]) or
   redis.call('lrange', KEYS[3], 0, 999), permits, told(us), value}
 )";
 
-// The plain layout: one string, 32 digits of the holder's own and the fence behind a dot.
+// The plain layout: one string, 32 digits of the holder's own, and the fence behind a dot.
 
 // KEYS lock                  ARGV holder ttl not_after
 constexpr const char* take_string = R"(
