@@ -12,11 +12,16 @@ template <class... F> struct overloaded : F... { using F::operator()...; };
 
 constexpr std::uint64_t first_survey = std::uint64_t{1} << 62;
 
-[[nodiscard]] rules rules_for(const capabilities& able, std::size_t members, std::size_t needed) {
-    return {.members = members,
+[[nodiscard]] rules rules_for(const capabilities& able,
+                              const std::vector<std::unique_ptr<backend>>& members,
+                              std::size_t needed) {
+    const bool hints = std::all_of(members.begin(), members.end(), [](const auto& one) {
+        return one->able().wake == wake_by::hint;
+    });
+    return {.members = members.size(),
             .needed = needed,
             .fences = able.fences != fence_grade::none,
-            .hints = able.wake == wake_by::hint,
+            .hints = hints,
             .one_by_one = able.blocks_caller,
             .ttl = able.ttl};
 }
@@ -44,7 +49,8 @@ capabilities abilities_of(const std::vector<std::unique_ptr<backend>>& members,
     all.fence_per_pass = false; // reserved numbers would have to be reserved everywhere
     all.raises_fences = false;
     all.may_forget = static_cast<std::uint8_t>(2 * needed - members.size() - 1);
-    all.wake = all.wake == wake_by::hint ? wake_by::hint : wake_by::polling;
+    all.wake =
+        wake_by::polling; // hints of members make it quicker, but it is the asking that counts
     return all;
 }
 
@@ -137,7 +143,7 @@ engine::engine(std::vector<std::unique_ptr<backend>> members,
                std::size_t needed,
                detail::random_source& chance)
     : able_{abilities_of(members, needed)}, needed_{needed},
-      machine_{rules_for(able_, members.size(), needed), chance}, members_{std::move(members)} {
+      machine_{rules_for(able_, members, needed), chance}, members_{std::move(members)} {
     for (member m = 0; m < members_.size(); ++m)
         ears_.push_back(std::make_unique<ear>(*this, m));
 }

@@ -9,10 +9,15 @@
 #include "servers/redis_cluster.hpp"
 #include "servers/redis_sentinels.hpp"
 
+#include <holdfast/quorum.hpp>
 #include <holdfast/redis.hpp>
 
 #include <atomic>
 #include <cstdlib>
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace holdfast::conformance {
 namespace {
@@ -20,16 +25,18 @@ namespace {
 using servers::durability;
 using servers::redis_options;
 
+[[nodiscard]] std::unique_ptr<backend> backend_at(const std::string& url) {
+    const auto colon = url.find(':');
+    return redis::make(redis::options_of(url.substr(0, colon), url.substr(colon + 1)));
+}
+
 /// Names of its own on servers that all tests share: starting a cluster takes seconds.
 class shared_place final : public place {
 public:
     explicit shared_place(const std::string& url)
         : url_{url + (url.find('?') == std::string::npos ? '?' : '&') +
                "prefix=" + std::to_string(++places) + "/"} {}
-    std::unique_ptr<backend> connect() override {
-        const auto colon = url_.find(':');
-        return redis::make(redis::options_of(url_.substr(0, colon), url_.substr(colon + 1)));
-    }
+    std::unique_ptr<backend> connect() override { return backend_at(url_); }
     std::string url() const override { return url_; }
 
 private:
@@ -99,6 +106,48 @@ std::unique_ptr<place> in_one_string() {
     return std::make_unique<shared_place>(server.url() + "?layout=plain");
 }
 
+/// Five servers, and a majority of them is enough.
+class quorum_place final : public place {
+public:
+    explicit quorum_place(std::vector<std::string> members) : members_{std::move(members)} {}
+    std::unique_ptr<backend> connect() override {
+        std::vector<std::unique_ptr<backend>> members;
+        for (const auto& one : members_)
+            members.push_back(backend_at(one));
+        return quorum::make(std::move(members));
+    }
+    std::string url() const override {
+        std::string all = "quorum:";
+        for (const auto& one : members_)
+            all += (all.back() == ':' ? "" : ",") + one;
+        return all;
+    }
+
+private:
+    const std::vector<std::string> members_;
+};
+
+std::unique_ptr<place> in_a_quorum() {
+    static std::deque<servers::redis_server> five;
+    static int places = 0;
+    while (five.size() < 5)
+        five.emplace_back(remembers_all());
+    ++places;
+    std::vector<std::string> members;
+    for (const auto& one : five)
+        members.push_back(one.url() + "?prefix=" + std::to_string(places) + "/");
+    return std::make_unique<quorum_place>(std::move(members));
+}
+
+[[nodiscard]] capabilities of_a_quorum() {
+    return {.engine = "quorum",
+            .reach = reach::network,
+            .lock_delay = true,
+            .fences = fence_grade::hybrid,
+            .wake = wake_by::polling,
+            .assumptions = 7};
+}
+
 bool add_all() {
     if (std::getenv("HOLDFAST_EVERYWHERE") == nullptr || servers::redis_server::missing())
         return false;
@@ -108,6 +157,7 @@ bool add_all() {
     add({.promises = all_of_it(), .called = "redis_sentinel", .make_place = behind_sentinels});
     add({.promises = all_of_it(), .called = "redis_cluster", .make_place = in_a_cluster});
     add({.promises = of_one_string(), .called = "redis_plain", .make_place = in_one_string});
+    add({.promises = of_a_quorum(), .called = "redis_quorum", .make_place = in_a_quorum});
     return true;
 }
 

@@ -73,7 +73,7 @@ public:
             for (const auto& where : of_.directory_->primaries())
                 where->ears().open();
         if (const auto text = of_.notebook_.due(now, holds))
-            of_.write_note(server::way::renewal, *text);
+            of_.write_note(*text);
         return of_.notebook_.next(now);
     }
 
@@ -122,16 +122,20 @@ void redis_backend::introduce(const claim& what) {
     if (!what.by || !notebook_.introduce(*what.by))
         return;
     const auto now = boot_clock::now();
-    write_note(server::way::hot, notebook_.written(now));
+    write_note(notebook_.written(now));
     background_->wake_at(notebook_.next(now));
 }
 
-void redis_backend::write_note(server::way w, const std::string& text) {
+// On the line that also takes it away: the last word is the last.
+void redis_backend::write_note(const std::string& text) {
     const auto key = std::string{note_prefix} + protocol_.holders().uuid();
     std::string bytes;
     append_command(bytes, {"SET", key, text, "PX", std::to_string(milliseconds_of(note_lives))});
-    directory_->ask(
-        w, key, bytes, boot_clock::now() + how_.silence, [](const reply&, const failure*) {});
+    directory_->ask(server::way::hot,
+                    key,
+                    bytes,
+                    boot_clock::now() + how_.silence,
+                    [](const reply&, const failure*) {});
 }
 
 bool redis_backend::holds_something() {
@@ -152,7 +156,7 @@ void redis_backend::close(instant by) {
     }
     for (const auto& what : unheard)
         give_back_unheard(what, by);
-    if (notebook_.known()) {
+    if (notebook_.close()) {
         const auto key = std::string{note_prefix} + protocol_.holders().uuid();
         std::string bytes;
         append_command(bytes, {"DEL", key});

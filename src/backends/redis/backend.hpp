@@ -76,7 +76,7 @@ private:
     void listen_where_names_live_now();
     void heard_by(const claim&, const std::string& channel, std::int64_t listeners);
     void introduce(const claim&);
-    void write_note(server::way, const std::string& text);
+    void write_note(const std::string& text);
     [[nodiscard]] bool holds_something();
     void doubt(const nonce&, instant until);
     [[nodiscard]] bool in_doubt(const nonce&, instant now);

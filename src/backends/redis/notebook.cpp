@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 namespace holdfast::redis {
 namespace {
@@ -68,9 +69,9 @@ bool notebook::introduce(const party& who) {
     return true;
 }
 
-bool notebook::known() const {
+bool notebook::close() {
     const std::lock_guard lock{guard_};
-    return known_;
+    return std::exchange(known_, false);
 }
 
 void notebook::waits(const nonce& whose, const claim& what, std::int64_t since_us) {

@@ -39,7 +39,8 @@ public:
     /// True for the first who asks: it is to be written before anything else.
     [[nodiscard]] bool introduce(const party&);
 
-    [[nodiscard]] bool known() const;
+    /// Nothing more is written. True if something was.
+    [[nodiscard]] bool close();
 
     void waits(const nonce&, const claim&, std::int64_t since_us);
     void waits_no_more(const nonce&);

@@ -86,11 +86,12 @@ return yes
 )";
 
 // KEYS lock token            ARGV field fence
-// Only a holder raises it: his block becomes the first one above the number. It never goes back.
+// Only a holder raises it: his block becomes the one that the number is in, and begins with it if
+// it is a fence of another of our servers. It never goes back.
 constexpr const char* raise = R"(
 if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return 0 end
 local last = tonumber(redis.call('get', KEYS[2]) or '0')
-local top = (math.ceil(tonumber(ARGV[2]) / 65) + 1) * 65
+local top = math.ceil(tonumber(ARGV[2]) / 65) * 65
 if top > last then redis.call('set', KEYS[2], string.format('%.0f', top), 'keepttl') end
 return 1
 )";
