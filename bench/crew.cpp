@@ -60,8 +60,8 @@ double baton::again_share() const {
     return counter == 0 ? 0 : 1 - static_cast<double>(hand_offs) / static_cast<double>(counter);
 }
 
-crew::crew(placed where, std::function<void(std::size_t, int)> work) {
-    for (std::size_t who = 0; who < crew_size; ++who) {
+crew::crew(placed where, std::function<void(std::size_t, int)> work, std::size_t size) {
+    for (std::size_t who = 0; who < size; ++who) {
         int to[2], from[2];
         check(::pipe(to) == 0 && ::pipe(from) == 0, "the kernel gives pipes");
         const int pid = ::fork();
@@ -116,10 +116,13 @@ std::int64_t crew::order(int what) {
     return now_ns() - begin;
 }
 
-void* shared_memory(std::size_t size) {
-    void* const at =
-        ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+void* shared_memory(std::size_t size, std::string* name) {
+    const int file = ::memfd_create("baton", MFD_CLOEXEC); // open until we end: it is its name
+    check(file >= 0 && ::ftruncate(file, static_cast<off_t>(size)) == 0, "the kernel gives memory");
+    void* const at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     check(at != MAP_FAILED, "the kernel gives memory");
+    if (name != nullptr)
+        *name = "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(file);
     return at;
 }
 

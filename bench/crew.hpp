@@ -14,8 +14,10 @@
 #include "pairs.hpp"
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 namespace bench {
@@ -31,7 +33,8 @@ struct tally {
     float latencies[room];
 };
 
-/// What is under the lock. Trivial: it lies in memory that processes share.
+/// What is under the lock. Trivial: it lies in memory that processes share, Java's among them: the
+/// offsets are repeated in peers/redisson/Bench.java.
 struct baton {
     std::uint64_t counter; ///< plain, on purpose: only the lock under test makes it exact
     std::int64_t last_fence;
@@ -52,11 +55,17 @@ struct baton {
     [[nodiscard]] double again_share() const; ///< of all entries: got again by who let go
 };
 
+static_assert(offsetof(baton, left_at) == 16 && offsetof(baton, enough) == 40 &&
+              offsetof(baton, over) == 48 && offsetof(baton, of) == 56);
+static_assert(offsetof(tally, latencies) == 20 && sizeof(tally) == 24 + 4 * tally::room);
+
 /// Processes that wait for orders. All are forked at once, before any thread is started.
 class crew {
 public:
     /// `work(who, order)` runs in the worker; it is to go on until baton.over.
-    crew(placed, std::function<void(std::size_t who, int order)> work);
+    crew(placed,
+         std::function<void(std::size_t who, int order)> work,
+         std::size_t size = crew_size);
     ~crew();
     crew(const crew&) = delete;
     crew& operator=(const crew&) = delete;
@@ -71,9 +80,11 @@ private:
     std::vector<worker> all_;
 };
 
-/// Memory that forked children share, zeroed.
-[[nodiscard]] void* shared_memory(std::size_t);
-template <class T> [[nodiscard]] T& shared() { return *static_cast<T*>(shared_memory(sizeof(T))); }
+/// Memory that forked children share, zeroed; strangers open it as a file by that name.
+[[nodiscard]] void* shared_memory(std::size_t, std::string* name = nullptr);
+template <class T> [[nodiscard]] T& shared(std::string* name = nullptr) {
+    return *static_cast<T*>(shared_memory(sizeof(T), name));
+}
 
 void futex_wait(std::atomic<int>&, int while_it_is) noexcept;
 void futex_wake(std::atomic<int>&) noexcept;

@@ -11,13 +11,15 @@
 
 namespace bench {
 
-void held_leases(const effort& how, findings& out) {
+void held_leases(const effort& how,
+                 findings& out,
+                 const std::function<void(std::size_t)>& while_held) {
     const auto count = how.size < 1 ? std::size_t{10'000} : std::size_t{100'000};
     enum : std::size_t { heap, resident, cpu, acquiring, figures };
     double found[figures] = {};
     in_a_child(
         [&](double* mine) {
-            const auto client = holdfast::open("sqlite:" + how.directory + "/held.db");
+            const auto client = holdfast::open(how.url);
             {
                 holdfast::mutex warm{client, "warm"};
                 static_cast<void>(warm.acquire().release());
@@ -40,6 +42,7 @@ void held_leases(const effort& how, findings& out) {
             mine[cpu] = (to.cpu_ns - from.cpu_ns) / static_cast<double>(now_ns() - since) * 100;
             for (const auto& one : held)
                 check(one.held(), "all are still held");
+            while_held(count);
         },
         found,
         figures);

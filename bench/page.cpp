@@ -1,7 +1,6 @@
 #include "page.hpp"
 
 #include <boost/version.hpp>
-#include <sqlite3.h>
 
 #include <algorithm>
 #include <cmath>
@@ -60,15 +59,19 @@ namespace {
     return l.the_same ? "no difference" : l.at_most ? "≤ " + number(*l.at_most) : "";
 }
 
+/// Two digits that count, also of what is many times as fast.
+[[nodiscard]] std::string times(double v) { return text("%.*f", v < 0.1 ? 3 : 2, v); }
+
 [[nodiscard]] std::string ratios(const findings& found) {
     std::string out =
         "| work | where | holdfast p50 / p99 | held to | its p50 / p99 | × as long (95 %) |"
         " of | target | reached |\n|---|---|---|---|---|---|---|---|---|\n";
     for (const auto& l : found.lines)
         out += "| " + l.work + " | " + name_of(l.where) + " | " + both(l.all[0].typical) + " | " +
-               l.all[1].name + " | " + both(l.all[1].typical) + " | **" +
-               text("%.2f** (%.2f to %.2f)", l.slower.median, l.slower.low, l.slower.high) + " | " +
-               l.measure + " | " + target(l) + " | " + verdict(l) + " |\n";
+               l.all[l.against].name + " | " + both(l.all[l.against].typical) + " | **" +
+               times(l.slower.median) + "** (" + times(l.slower.low) + " to " +
+               times(l.slower.high) + ") | " + l.measure + " | " + target(l) + " | " + verdict(l) +
+               " |\n";
     return out;
 }
 
@@ -89,9 +92,12 @@ namespace {
 [[nodiscard]] std::string costs(const findings& found) {
     std::string out = "| work | where | contender | mean | p50 / p99 | system calls |"
                       " context switches | CPU |\n|---|---|---|---|---|---|---|---|\n";
+    const line* last = nullptr;
     for (const auto& l : found.lines) {
-        if (l.work.starts_with("the same"))
+        if (l.work.starts_with("the same") ||
+            (last != nullptr && last->work == l.work && last->where == l.where))
             continue; // its figures are those of the line above
+        last = &l;
         for (const auto& s : l.all)
             out += "| " + l.work + " | " + name_of(l.where) + " | " + s.name + " | " +
                    duration_of(s.typical.mean_ns) + " | " + both(s.typical) + " | " +
@@ -124,7 +130,20 @@ namespace {
     return out.empty() ? "unknown" : out;
 }
 
-[[nodiscard]] std::string file_system(const std::string& directory) {
+constexpr const char* opinions_begin = "<!-- judgement: written by people, kept by ./dev bench -->";
+constexpr const char* opinions_end = "<!-- end of judgement -->";
+
+[[nodiscard]] std::string opinions(const std::string& before) {
+    const auto begin = before.find(opinions_begin), end = before.find(opinions_end);
+    if (begin == std::string::npos || end == std::string::npos || end < begin)
+        return "\n";
+    const auto from = begin + std::char_traits<char>::length(opinions_begin);
+    return before.substr(from, end - from);
+}
+
+} // namespace
+
+std::string file_system(const std::string& directory) {
     struct statfs about {};
     if (::statfs(directory.c_str(), &about) != 0)
         return "unknown";
@@ -142,26 +161,13 @@ namespace {
     }
 }
 
-constexpr const char* opinions_begin = "<!-- judgement: written by people, kept by ./dev bench -->";
-constexpr const char* opinions_end = "<!-- end of judgement -->";
-
-[[nodiscard]] std::string opinions(const std::string& before) {
-    const auto begin = before.find(opinions_begin), end = before.find(opinions_end);
-    if (begin == std::string::npos || end == std::string::npos || end < begin)
-        return "\n";
-    const auto from = begin + std::char_traits<char>::length(opinions_begin);
-    return before.substr(from, end - from);
-}
-
-} // namespace
-
 std::string load_now() {
     std::string one, five;
     std::ifstream{"/proc/loadavg"} >> one >> five;
     return one;
 }
 
-occasion this_occasion(const effort& how, const std::string& load_before) {
+occasion this_occasion(const subject& what, const std::string& load_before) {
     utsname system{};
     ::uname(&system);
     char day[32] = {};
@@ -171,9 +177,10 @@ occasion this_occasion(const effort& how, const std::string& load_before) {
     const char* const commit = std::getenv("HOLDFAST_COMMIT");
     std::string out;
     out += "- " + std::to_string(cpus()) + " CPUs, " + first_after("/proc/cpuinfo", "model name") +
-           "; Linux " + system.release + "; lock files on " + file_system(how.directory) + "\n";
-    out += "- GCC " + std::string{__VERSION__} + ", Release; SQLite " + sqlite3_libversion() +
-           "; Boost " + text("%d.%d", BOOST_VERSION / 100000, BOOST_VERSION / 100 % 1000) + "\n";
+           "; Linux " + system.release + "\n";
+    out += "- GCC " + std::string{__VERSION__} + ", Release; Boost " +
+           text("%d.%d", BOOST_VERSION / 100000, BOOST_VERSION / 100 % 1000) + "; " +
+           what.made_with + "\n";
     out += "- load average (1 min) before: " + load_before + ", after: " + load_now() +
            ", of which this program itself makes up to 2\n";
     out += "- " + std::string{day} + ", commit " +
@@ -193,7 +200,7 @@ std::string tables(const findings& found) {
 
 // Time against the limit's, so that shorter is better in every row.
 std::string chart(const findings& found) {
-    constexpr int left = 290, right = 640, row = 30, top = 54;
+    constexpr int left = 430, right = 780, row = 30, top = 54;
     double longest = 2;
     for (const auto& l : found.lines)
         longest = std::max({longest, l.slower.high, l.at_most.value_or(0)});
@@ -201,7 +208,7 @@ std::string chart(const findings& found) {
     const auto x = [&](double v) { return left + (right - left) * std::min(v, longest) / longest; };
     const int height = top + row * static_cast<int>(found.lines.size()) + 34;
     std::string out =
-        text("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 760 %d\" width=\"760\" "
+        text("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 900 %d\" width=\"900\" "
              "font-family=\"sans-serif\" font-size=\"12\">\n",
              height);
     out += "<style>text{fill:#24292f}.soft{fill:#57606a}.bar{fill:#4c8dd6}.over{fill:#d98236}"
@@ -228,13 +235,14 @@ std::string chart(const findings& found) {
         const auto& q = l.slower;
         const bool over = l.at_most && q.median > *l.at_most;
         const int middle = y + row / 2;
-        out +=
-            text("<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s <tspan class=\"soft\">%s</tspan>"
-                 "</text>\n",
-                 left - 8,
-                 middle + 4,
-                 l.work.c_str(),
-                 name_of(l.where));
+        out += text(
+            "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s <tspan class=\"soft\">%s, %s</tspan>"
+            "</text>\n",
+            left - 8,
+            middle + 4,
+            l.work.c_str(),
+            name_of(l.where),
+            l.all[l.against].name.c_str());
         out +=
             text("<rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"14\" rx=\"2\"/>\n",
                  over ? "over" : "bar",
@@ -252,46 +260,34 @@ std::string chart(const findings& found) {
                         x(*l.at_most),
                         middle - 11,
                         middle + 11);
-        out += text("<text x=\"%d\" y=\"%d\">%.2f <tspan class=\"soft\">%.2f–%.2f</tspan></text>\n",
+        out += text("<text x=\"%d\" y=\"%d\">%s <tspan class=\"soft\">%s–%s</tspan></text>\n",
                     right + 10,
                     middle + 4,
-                    q.median,
-                    q.low,
-                    q.high);
+                    times(q.median).c_str(),
+                    times(q.low).c_str(),
+                    times(q.high).c_str());
         y += row;
     }
     return out + "</svg>\n";
 }
 
-std::string
-page(const findings& found, const effort& how, const occasion& when, const std::string& before) {
-    std::string out =
-        "# How fast: the embedded engine\n\n"
-        "Written by `./dev bench embedded`, but for the part that says what to make of it.\n\n"
-        "![how many times as long as what it is held to](embedded.svg)\n\n" +
-        ratios(found) + "\n" + single_figures(found) + "\n" + opinions_begin + opinions(before) +
-        opinions_end + "\n\n## How it was measured\n\n";
+std::string page(const subject& what,
+                 const findings& found,
+                 const effort& how,
+                 const occasion& when,
+                 const std::string& before) {
+    std::string out = "# How fast: " + what.title + "\n\nWritten by `./dev bench " + what.engine +
+                      "`, but for the part that says what to make of it.\n\n"
+                      "![how many times as long as what it is held to](" +
+                      what.engine + ".svg)\n\n" + ratios(found) + "\n" + single_figures(found) +
+                      "\n" + opinions_begin + opinions(before) + opinions_end +
+                      "\n\n## How it was measured\n\n";
+    out += text("- Contenders take turns in one run, in rotating order, %zu rounds. A quotient is "
+                "taken within each round; reported is the median of the quotients, with the 95 %% "
+                "bound from their order statistics.\n",
+                how.rounds);
     out +=
-        text("- Contenders take turns in one run, in rotating order, %zu rounds (observers: twice "
-             "as many). A quotient is taken within each round; reported is the median of the "
-             "quotients, with the 95 %% bound from their order statistics.\n",
-             how.rounds);
-    out +=
-        "- *free*: the scheduler decides. *one CPU*, *two CPUs*: pinned; on two, neighbours in the "
-        "queue sit on different ones.\n"
-        "- *held to*: the least that anybody would have to do. For SQLite: prepared statements, "
-        "`BEGIN IMMEDIATE` … `COMMIT`, look, next fence, insert with a nonce; delete by nonce. "
-        "Same "
-        "page size, WAL, `synchronous=NORMAL`, one connection.\n"
-        "- A hand-over counts from before the release until after the next acquire has returned. "
-        "Those "
-        "between processes and those inside one are counted apart, and so is a lock got again by "
-        "who had "
-        "just let it go. p50 and p99 of passes leave out the engine's turns; the mean includes "
-        "them.\n"
-        "- Every result is checked: fences grow, a plain counter under the lock is exact, each "
-        "release "
-        "is certain.\n"
+        what.held_to +
         "- Counting system calls slows them down, so that is done in rounds that are not timed." +
         (when.missing.empty() ? "" : " " + when.missing) + "\n\n## What each cycle costs\n\n" +
         costs(found) + "\n## The machine\n\n" + when.machine;

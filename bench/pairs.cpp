@@ -62,7 +62,8 @@ sample sample_of(double mean_ns, std::vector<float>& latencies) {
     return {mean_ns, at(0.5), at(0.99)};
 }
 
-std::vector<standing> compete(std::span<const contender> all, std::size_t rounds) {
+std::vector<standing>
+compete(std::span<const contender> all, std::size_t rounds, std::span<const int> servers) {
     std::vector<standing> out;
     for (const auto& c : all) {
         out.push_back({c.name, {}, {}, {}});
@@ -75,11 +76,16 @@ std::vector<standing> compete(std::span<const contender> all, std::size_t rounds
         }
     for (std::size_t i = 0; i < all.size(); ++i) {
         out[i].typical = typical(out[i].rounds);
-        const counting all_that_follows;
+        const counting all_that_follows{servers};
         static_cast<void>(all[i].run(all[i].cycles));
         out[i].each = divided(all_that_follows.read(), all[i].cycles);
     }
     return out;
+}
+
+standing standing_of(std::string name, std::vector<sample> rounds) {
+    const auto middle = typical(rounds);
+    return {std::move(name), middle, {}, std::move(rounds)};
 }
 
 // The number of values below the true median is binomial with p = 1/2: take the pair of ranks,
@@ -124,7 +130,9 @@ const char* name_of(placed where) noexcept {
 
 int cpus() noexcept { return static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)); }
 
-void place(placed where, std::size_t which) noexcept {
+namespace {
+
+[[nodiscard]] cpu_set_t cpus_for(placed where, std::size_t which) noexcept {
     cpu_set_t set;
     CPU_ZERO(&set);
     const auto count = static_cast<std::size_t>(cpus());
@@ -135,7 +143,21 @@ void place(placed where, std::size_t which) noexcept {
         CPU_ZERO(&set);
         CPU_SET(where == placed::one_cpu ? last : last - which % 2, &set);
     }
+    return set;
+}
+
+} // namespace
+
+void place(placed where, std::size_t which) noexcept {
+    const auto set = cpus_for(where, which);
     ::sched_setaffinity(0, sizeof set, &set);
+}
+
+void place_process(int pid, placed where, std::size_t which) {
+    const auto set = cpus_for(where, which);
+    for (const auto& task :
+         std::filesystem::directory_iterator{"/proc/" + std::to_string(pid) + "/task"})
+        ::sched_setaffinity(std::stoi(task.path().filename()), sizeof set, &set);
 }
 
 // ------------------------------------------------------------------------------------- counting
@@ -161,12 +183,15 @@ constexpr const char* tracepoint = "/sys/kernel/tracing/events/raw_syscalls/sys_
 }
 
 /// All threads of a process and of its children.
-void find_tasks(const std::filesystem::path& process, std::vector<int>& found) {
+void find_tasks(const std::filesystem::path& process,
+                std::span<const int> but_these,
+                std::vector<int>& found) {
     for (const auto& task : std::filesystem::directory_iterator{process / "task"}) {
         found.push_back(std::stoi(task.path().filename()));
         std::ifstream children{task.path() / "children"};
         for (int child = 0; children >> child;)
-            find_tasks("/proc/" + std::to_string(child), found);
+            if (std::find(but_these.begin(), but_these.end(), child) == but_these.end())
+                find_tasks("/proc/" + std::to_string(child), but_these, found);
     }
 }
 
@@ -185,9 +210,9 @@ void find_tasks(const std::filesystem::path& process, std::vector<int>& found) {
 
 } // namespace
 
-counting::counting() {
+counting::counting(std::span<const int> but_these) {
     std::vector<int> tasks;
-    find_tasks("/proc/self", tasks);
+    find_tasks("/proc/self", but_these, tasks);
     const auto number = tracepoint_number();
     for (const int task : tasks)
         add(task, number);

@@ -53,8 +53,13 @@ struct standing {
     std::vector<sample> rounds;
 };
 
-/// The rounds of all contenders. The first one is ours.
-[[nodiscard]] std::vector<standing> compete(std::span<const contender>, std::size_t rounds);
+/// The rounds of all contenders. The first one is ours. `servers`: children whose work is not
+/// counted, since they do it for all.
+[[nodiscard]] std::vector<standing>
+compete(std::span<const contender>, std::size_t rounds, std::span<const int> servers = {});
+
+/// The medians of rounds that were counted in another unit than the contest.
+[[nodiscard]] standing standing_of(std::string name, std::vector<sample> rounds);
 
 struct quotient {
     double median = 0;
@@ -82,12 +87,15 @@ enum class placed : std::uint8_t {
 /// For this thread and those that it will start. `which`: its number among its equals.
 void place(placed, std::size_t which = 0) noexcept;
 
+/// For all threads of another process.
+void place_process(int pid, placed, std::size_t which = 0);
+
 // ------------------------------------------------------------------------------------- counting
 
 /// Counts for this process, its threads and its children, from its making on.
 class counting {
 public:
-    counting();
+    explicit counting(std::span<const int> but_these = {});
     ~counting();
     counting(const counting&) = delete;
     counting& operator=(const counting&) = delete;

@@ -4,6 +4,7 @@
 
 #include "pairs.hpp"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,7 +20,8 @@ struct line {
     std::optional<double> at_most; ///< the target; none where it is only for scale
     std::string measure = "mean";  ///< what the quotient is of
     std::string remark;
-    bool the_same = false; ///< the target is that there is no difference
+    bool the_same = false;   ///< the target is that there is no difference
+    std::size_t against = 1; ///< which of them is the limit
 };
 
 /// One figure with its own limit.
@@ -44,6 +46,7 @@ struct effort {
     int idle_seconds = 16; ///< more than half a ttl: renewals and asking again are in it
     std::string directory; ///< for lock files; on the file system that users would use
     std::string programs;  ///< where the probes are
+    std::string url;       ///< of the engine, for rows that any engine can do
 
     [[nodiscard]] std::uint64_t cycles(std::uint64_t usual) const {
         const auto scaled = static_cast<std::uint64_t>(static_cast<double>(usual) * size);
@@ -55,7 +58,10 @@ void uncontended(const effort&, findings&);
 void hand_off(const effort&, findings&);
 void passing_threads(const effort&, findings&);
 void passing_coroutines(const effort&, findings&);
-void held_leases(const effort&, findings&);
+/// `while_held(how_many)` looks from outside whether they are.
+void held_leases(
+    const effort&, findings&, const std::function<void(std::size_t)>& while_held = [](std::size_t) {
+    });
 void queued_waiters(const effort&, findings&);
 void observers(const effort&, findings&);
 

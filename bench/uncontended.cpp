@@ -2,6 +2,7 @@
 
 #include "raw_sqlite.hpp"
 #include "rows.hpp"
+#include "timed.hpp"
 
 #include <holdfast/client.hpp>
 #include <holdfast/mutex.hpp>
@@ -13,39 +14,6 @@
 
 namespace bench {
 namespace {
-
-template <class Cycle> sample timed(std::uint64_t cycles, Cycle cycle) {
-    std::vector<float> latencies;
-    latencies.reserve(cycles);
-    const auto begin = now_ns();
-    auto last = begin;
-    for (std::uint64_t i = 0; i < cycles; ++i) {
-        cycle();
-        const auto now = now_ns();
-        latencies.push_back(static_cast<float>(now - last));
-        last = now;
-    }
-    return sample_of(static_cast<double>(last - begin) / static_cast<double>(cycles), latencies);
-}
-
-/// Too short for a clock reading each: a hundred are one.
-template <class Cycle> sample timed_by_hundreds(std::uint64_t cycles, Cycle cycle) {
-    auto s = timed(cycles / 100, [&] {
-        for (int i = 0; i < 100; ++i)
-            cycle();
-    });
-    return {s.mean_ns / 100, s.p50_ns / 100, s.p99_ns / 100};
-}
-
-auto cycle_of(holdfast::mutex& m, std::int64_t& last) {
-    return [&] {
-        auto lease = m.acquire();
-        const auto fence = lease.fence().value();
-        check(fence > last, "the fence grows");
-        last = fence;
-        check(lease.release() == holdfast::release_result::released, "the release is certain");
-    };
-}
 
 void measure(const effort& how, placed where, findings& out) {
     place(where);
