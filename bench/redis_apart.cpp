@@ -14,6 +14,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <exception>
+#include <mutex>
 
 namespace bench {
 namespace {
@@ -35,15 +36,15 @@ struct plots {
     }
 };
 
-sample by_threads(plots& all, std::uint64_t cycles) {
+/// `once(who)` is one cycle.
+template <class Cycle> sample by_threads(std::uint64_t cycles, Cycle once) {
     const auto each = cycles / threads;
     std::vector<float> latencies;
     const auto took = together(threads, latencies, [&](std::size_t who, std::vector<float>& notes) {
-        const auto once = cycle_of(all.locks[who], all.last_fence[who]);
         notes.reserve(each);
         for (std::uint64_t i = 0; i < each; ++i) {
             const auto begin = now_ns();
-            once();
+            once(who);
             notes.push_back(static_cast<float>(now_ns() - begin));
         }
     });
@@ -104,19 +105,30 @@ void compare_cpu(const std::vector<standing>& all,
 
 void measure(redis_world& world, const effort& how, placed where, findings& out) {
     world.place(where);
-    const auto ours = how.cycles(12'800), theirs = how.cycles(6400);
+    const auto ours = how.cycles(6400), theirs = how.cycles(3200);
     {
         const std::string work = "64 threads, a name each";
         plots all{how.url, threads};
         raw_redis raw{world.server.port(), threads};
-        std::vector<rival> rivals = {
-            {{"holdfast", ours, [&](std::uint64_t n) { return by_threads(all, n); }}, {}},
-            {{"raw, pipelined", ours, [&](std::uint64_t n) { return raw.pipelined(n); }}, 1 / 0.8},
+        const auto cycle = [&](std::size_t who) {
+            cycle_of(all.locks[who], all.last_fence[who])();
         };
+        const auto hold = [&](std::size_t who) { const std::scoped_lock held{all.locks[who]}; };
+        const rival limit{
+            {"raw, pipelined", ours, [&](std::uint64_t n) { return raw.pipelined(n); }}, 1 / 0.8};
+        std::vector<rival> rivals = {
+            {{"holdfast", ours, [&](std::uint64_t n) { return by_threads(n, cycle); }}, {}}, limit};
         world.join(rivals, world.redisson.get(), "apart 64", theirs, 1 / 3.0);
         world.join(rivals, world.rueidislock.get(), "apart 64", ours, 1 / 1.5);
         world.join(rivals, world.redsync.get(), "apart 64", theirs, {});
         compare_cpu(world.contest(how, out, work, where, rivals), work, where, out);
+        const contender unlocking{
+            "holdfast", ours, [&](std::uint64_t n) { return by_threads(n, hold); }};
+        world.contest(how,
+                      out,
+                      "64 threads, lock + unlock, which does not wait",
+                      where,
+                      {{unlocking, {}}, limit});
     }
     {
         const std::string work = "1,000 coroutines, a name each";
