@@ -24,8 +24,8 @@ namespace {
 constexpr const char* in_time = R"(
 local clock = redis.call('time')
 local us = clock[1] * 1000000 + clock[2]
-local function late(not_after) not_after = tonumber(not_after) return not_after > 0 and us > not_after end
-local function told(n) return string.format('%.0f', n) end
+local function late(not_after) not_after = not_after + 0 return not_after > 0 and us > not_after end
+local function told(n) return string.format('%d', n) end
 )";
 
 /// The fences of one grant end at a multiple of 65, which is what the key keeps. A number in
@@ -39,11 +39,11 @@ local function next_fence(key, keep)
   if last == 0 then redis.call('set', key, told(top), 'px', keep)
   elseif last % 65 == 0 then redis.call('set', key, told(top), 'keepttl')
   else redis.call('set', key, told(top)) end
-  return told(top - 64)
+  return top - 64
 end
 local function same_fence(key, keep)
   local top = redis.call('get', key)
-  return top and told(tonumber(top) - 64) or next_fence(key, keep)
+  return top and top - 64 or next_fence(key, keep)
 end
 )";
 
