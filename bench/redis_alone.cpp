@@ -19,7 +19,7 @@ void measure(redis_world& world, const effort& how, placed where, findings& out)
     raw_redis raw{world.server.port(), 1};
     std::int64_t last = 0;
 
-    const auto cycles = how.cycles(1000);
+    const auto cycles = how.cycles(500);
     std::vector<rival> waiting = {
         {{"holdfast", cycles, [&](std::uint64_t n) { return timed(n, cycle_of(ours, last)); }}, {}},
         {{"raw, blocking", cycles, [&](std::uint64_t n) { return raw.blocking(n); }}, 1 / 0.85},

@@ -105,7 +105,7 @@ void compare_cpu(const std::vector<standing>& all,
 
 void measure(redis_world& world, const effort& how, placed where, findings& out) {
     world.place(where);
-    const auto ours = how.cycles(6400), theirs = how.cycles(3200);
+    const auto ours = how.cycles(3200), theirs = how.cycles(1600);
     {
         const std::string work = "64 threads, a name each";
         plots all{how.url, threads};

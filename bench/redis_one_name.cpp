@@ -80,11 +80,11 @@ void between_processes(redis_world& world, const effort& how, placed where, find
               processes};
     twofold of_ours{what}, of_java{what};
     std::vector<contender> all = {
-        {"holdfast, from process to process", how.cycles(300), [&](std::uint64_t n) {
+        {"holdfast, from process to process", how.cycles(200), [&](std::uint64_t n) {
              return of_ours.run(n, [&] { ours.order(0); });
          }}};
     if (world.second_redisson)
-        all.push_back({"redisson, from process to process", how.cycles(150), [&](std::uint64_t n) {
+        all.push_back({"redisson, from process to process", how.cycles(100), [&](std::uint64_t n) {
                            return of_java.run(n, [&] {
                                world.redisson->tell("share " + file + " 0 8");
                                world.second_redisson->tell("share " + file + " 1 8");
@@ -136,9 +136,9 @@ void in_one_process(redis_world& world, const effort& how, placed where, finding
     const auto client = holdfast::open(how.url);
     holdfast::mutex lock{client, "one"};
     std::vector<rival> rivals = {
-        {{"holdfast", how.cycles(10'000), [&](std::uint64_t n) { return inside_one(lock, n); }},
+        {{"holdfast", how.cycles(5000), [&](std::uint64_t n) { return inside_one(lock, n); }},
          {}}};
-    world.join(rivals, world.redisson.get(), "one 64", how.cycles(500), 1 / 10.0);
+    world.join(rivals, world.redisson.get(), "one 64", how.cycles(250), 1 / 10.0);
     world.contest(how, out, "one name, 64 threads of one process", where, rivals);
 }
 

@@ -168,7 +168,7 @@ redis_world::redis_world(bool in_a_hurry) {
             const auto until = now_ns() + (in_a_hurry ? 10 : 20) * std::int64_t{1'000'000'000};
             while (now_ns() < until)
                 for (const char* const work :
-                     {"alone 2000", "apart 64 4000", "flying 1000 4000", "one 16 1000"})
+                     {"alone 2000", "apart 64 4000", "flying 100 4000", "one 16 1000"})
                     static_cast<void>(who->ask(work));
         }
 }
