@@ -216,6 +216,7 @@ counting::counting(std::span<const int> but_these) {
     const auto number = tracepoint_number();
     for (const int task : tasks)
         add(task, number);
+    begin_ = read();
 }
 
 void counting::add(int task, std::uint64_t number) {
@@ -232,7 +233,12 @@ counting::~counting() {
                 ::close(fd);
 }
 
-cost counting::read() const { return {sum(syscalls_), sum(switches_), sum(cpu_)}; }
+cost counting::read() const {
+    const auto since = [](double now, double begin) { return now < 0 ? -1 : now - begin; };
+    return {since(sum(syscalls_), begin_.syscalls),
+            since(sum(switches_), begin_.switches),
+            since(sum(cpu_), begin_.cpu_ns)};
+}
 
 std::string counting::what_is_missing() {
     const auto here = counting{}.read();

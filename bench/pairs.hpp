@@ -109,6 +109,7 @@ private:
     void add(int task, std::uint64_t syscall_tracepoint);
 
     std::vector<int> syscalls_, switches_, cpu_; // one for each task
+    cost begin_{0, 0, 0};                        // opening the counters was counted, too
 };
 
 } // namespace bench
