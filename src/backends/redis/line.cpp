@@ -406,11 +406,13 @@ void line::move_to(const endpoint& to) {
     guard lock{guard_};
     if (settings_.where == to)
         return;
-    if (state_ != state::resting && state_ != state::closed)
-        break_off(lock, failed("the primary is another server now"));
+    // First: whoever is told that the old one is gone may ask again before break_off() returns.
+    const auto why = failed("the primary is another server now");
     settings_.where = to;
-    retry_at_ = {};
     back_off_ = {};
+    if (state_ != state::resting && state_ != state::closed)
+        return break_off(lock, why);
+    retry_at_ = {};
 }
 
 void line::close() {
