@@ -359,7 +359,8 @@ void line::break_off(guard& lock, failure why) {
     connection_.reset();
     auto unanswered = std::exchange(unanswered_, {});
     auto waiting = std::exchange(parked_, {});
-    const auto written = written_;
+    // Whoever is writing now may have handed over all that he has, and not yet said so.
+    const auto written = written_ + (writing_ ? sending_.size() - sending_done_ : 0);
     out_.clear();
     if (!writing_) {
         sending_.clear();
