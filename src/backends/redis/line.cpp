@@ -417,6 +417,8 @@ void line::move_to(const endpoint& to) {
 }
 
 void line::close() {
+    std::deque<parked> waiting; // what they have with them ends after the lock is given back
+    std::deque<request> unanswered;
     guard lock{guard_};
     if (connection_) {
         reactor_->unwatch(connection_->descriptor());
@@ -425,9 +427,11 @@ void line::close() {
     ++generation_;
     connection_.reset();
     state_ = state::closed;
-    parked_.clear();
-    unanswered_.clear();
+    give_up_connecting_ = never;
+    waiting.swap(parked_);
+    unanswered.swap(unanswered_);
     out_.clear();
+    lock.unlock();
 }
 
 // ----------------------------------------------------------------------------------------- time
