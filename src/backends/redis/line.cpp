@@ -186,8 +186,7 @@ void line::begin_greeting(guard& lock) {
 void line::become_open(guard& lock) {
     state_ = state::open;
     give_up_connecting_ = never;
-    back_off_ = duration::zero();
-    oldest_sent_ = pinged_ = boot_clock::now();
+    opened_ = oldest_sent_ = pinged_ = boot_clock::now();
     auto waiting = std::exchange(parked_, {});
     for (auto& one : waiting)
         put(one.bytes, std::move(one.what));
@@ -370,12 +369,16 @@ void line::break_off(guard& lock, failure why) {
     greetings_left_ = 0;
     waits_to_write_ = false;
     give_up_connecting_ = never;
+    const auto now = boot_clock::now();
+    // A server that lets us in and hangs up, because it has too many clients, is not well either.
+    if (state_ == state::open && now >= opened_ + longest_back_off)
+        back_off_ = duration::zero();
     if (state_ != state::closed)
         state_ = state::resting;
     const auto pause = back_off_ / 2 +
                        duration{static_cast<duration::rep>(
                            chance_.next() % static_cast<std::uint64_t>(back_off_.count() / 2 + 1))};
-    retry_at_ = boot_clock::now() + pause;
+    retry_at_ = now + pause;
     back_off_ = std::clamp(back_off_ * 2, first_back_off, longest_back_off);
     why.applied = applied::no;
     last_problem_ = why;

@@ -121,6 +121,7 @@ private:
     std::vector<socket_address> addresses_;
     instant give_up_connecting_ = never;
     instant retry_at_{};
+    instant opened_{};
     duration back_off_{};
     failure last_problem_;
     detail::kernel_random chance_;
