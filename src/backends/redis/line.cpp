@@ -115,6 +115,7 @@ void line::start_connecting(guard& lock) {
     }
     // The system's resolver can only block, for as long as it likes: not on a caller's thread.
     state_ = state::resolving;
+    resolved_ = false;
     detail::quiet_thread([self = weak_from_this(), where = settings_.where, of = generation_] {
         std::string trouble;
         auto found = addresses_of(where, trouble);
@@ -123,12 +124,18 @@ void line::start_connecting(guard& lock) {
     }).detach();
 }
 
+// On the resolver's thread, which nobody waits for: it may still be here when those whom we would
+// tell are gone. So it only leaves a message for whoever drives.
 void line::resolved(std::uint64_t of, std::vector<socket_address> found, std::string problem) {
-    guard lock{guard_};
-    if (of != generation_ || state_ != state::resolving)
-        return;
-    addresses_ = std::move(found);
-    connect_to_next(lock, std::move(problem));
+    {
+        const guard lock{guard_};
+        if (of != generation_ || state_ != state::resolving)
+            return;
+        addresses_ = std::move(found);
+        resolving_problem_ = std::move(problem);
+        resolved_ = true;
+    }
+    reactor_->wake_at(boot_clock::now());
 }
 
 void line::connect_to_next(guard& lock, std::string problem) {
@@ -461,6 +468,8 @@ instant line::on_time(instant now) {
     guard lock{guard_};
     if (state_ == state::resting && settings_.stays_open && now >= retry_at_)
         start_connecting(lock);
+    if (state_ == state::resolving && std::exchange(resolved_, false))
+        connect_to_next(lock, std::move(resolving_problem_));
     if (state_ != state::resting && now >= give_up_connecting_)
         break_off(lock, failed("no answer"));
     if (!unanswered_.empty() && now >= oldest_sent_ + settings_.silence)

@@ -119,6 +119,8 @@ private:
     std::uint64_t generation_ = 0; // of the connection; what belongs to an older one is void
     std::shared_ptr<transport> connection_;
     std::vector<socket_address> addresses_;
+    std::string resolving_problem_;
+    bool resolved_ = false; // addresses_ are there, or the problem
     instant give_up_connecting_ = never;
     instant retry_at_{};
     instant opened_{};
