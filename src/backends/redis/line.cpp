@@ -254,8 +254,13 @@ void line::on_ready(bool readable, bool writable) {
     guard lock{guard_};
     if (!connection_)
         return;
-    if (state_ == state::connecting)
-        return advance(lock);
+    if (state_ == state::connecting) {
+        // Not while somebody still reads out what the last connection's greeting gave; we are
+        // called again at once.
+        if (!reading_)
+            advance(lock);
+        return;
+    }
     if (writable && waits_to_write_) {
         waits_to_write_ = false;
         reactor_->change(id_, connection_->descriptor(), false);
