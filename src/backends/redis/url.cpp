@@ -82,10 +82,14 @@ template <class T> [[nodiscard]] bool number(std::string_view text, T& value) {
         made.host = "127.0.0.1";
     if (made.host.size() > 255)
         refuse("redis: a host's name has at most 255 characters");
+    // What stands there is not in the message: in redis://:secret somebody forgot the @host.
     if (!port.empty() && (!number(port, made.port) || made.port < 1 || made.port > 65535))
-        refuse("redis: '" + std::string{port.substr(0, 20)} + "' is no port; one is 1 to 65535");
+        refuse("redis: after the host's colon comes its port, 1 to 65535; a password ends with @, "
+               "and an IPv6 address stands in brackets");
     return made;
 }
+
+constexpr std::int64_t longest_ms = std::int64_t{36'525} * 86'400'000;
 
 [[nodiscard]] duration time_of(std::string_view name, std::string_view text) {
     std::int64_t count = 0;
@@ -106,6 +110,8 @@ template <class T> [[nodiscard]] bool number(std::string_view text, T& value) {
     }
     if (ms < 0)
         refuse("redis: " + std::string{name} + " is a time such as 500ms, 3s, 5m, 2h or 30d");
+    if (ms > longest_ms)
+        refuse("redis: " + std::string{name} + " is a hundred years at most");
     return std::chrono::milliseconds{ms};
 }
 
@@ -120,12 +126,24 @@ template <class T>
 
 [[nodiscard]] std::string read_secret(const std::string& path) {
     std::ifstream file{path, std::ios::binary};
-    std::string secret{std::istreambuf_iterator<char>{file}, {}};
-    if (!file.is_open())
+    std::string secret;
+    char bytes[4096];
+    while (file.read(bytes, sizeof bytes) || file.gcount() > 0)
+        secret.append(bytes, static_cast<std::size_t>(file.gcount()));
+    if (!file.is_open() || !file.eof()) // a folder can be opened, but not read
         refuse("redis: the password file " + path + " cannot be read");
     while (!secret.empty() && (secret.back() == '\n' || secret.back() == '\r'))
         secret.pop_back();
+    if (secret.empty())
+        refuse("redis: the password file " + path + " is empty");
     return secret;
+}
+
+/// " 'name'" if it can be one of an option. Else it may be the rest of a password with a ? in it.
+[[nodiscard]] std::string quoted(std::string_view name) {
+    const bool is_name = !name.empty() && name.size() <= 40 &&
+                         name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_-") == name.npos;
+    return is_name ? " '" + std::string{name} + "'" : std::string{};
 }
 
 void set_option(options& o, std::string_view name, const std::string& value) {
@@ -174,10 +192,11 @@ void set_option(options& o, std::string_view name, const std::string& value) {
     } else if (name == "db") {
         o.db = count_of<int>(name, value, 0, 1'000'000);
     } else {
-        refuse("redis: there is no option '" + std::string{name.substr(0, 40)} +
-               "'; there are layout, announce, prefix, password_file, sentinel_password_file, ca, "
-               "cert, key, verify, timeout, connect_timeout, connections, acknowledge, "
-               "acknowledge_within, quarantine, fence_retention, eviction and db");
+        refuse(
+            "redis: there is no option" + quoted(name) +
+            "; there are tls, layout, announce, prefix, password_file, sentinel_password_file, ca, "
+            "cert, key, verify, timeout, connect_timeout, connections, acknowledge, "
+            "acknowledge_within, quarantine, fence_retention, eviction and db");
     }
 }
 
@@ -190,8 +209,8 @@ void set_all_options(options& o, std::string_view asked) {
             continue;
         const auto equals = one.find('=');
         if (equals == std::string_view::npos)
-            refuse("redis: an option is written name=value, but '" +
-                   std::string{one.substr(0, 40)} + "' has no value");
+            refuse("redis: an option is written name=value, but one" + quoted(one) +
+                   " has no value");
         set_option(o, one.substr(0, equals), decoded(one.substr(equals + 1), "value of an option"));
     }
 }
@@ -215,6 +234,8 @@ void check(const options& o) {
         refuse("redis: ca, cert, key and verify belong to TLS: write rediss:// or tls=yes");
     if (o.connect_timeout <= duration::zero() || o.silence <= duration::zero())
         refuse("redis: timeout and connect_timeout are more than nothing");
+    if (o.acknowledge_within <= duration::zero())
+        refuse("redis: acknowledge_within is more than nothing");
     if (o.fence_retention < std::chrono::hours{1})
         refuse("redis: fence_retention is an hour at least");
     if (o.topology == topology::cluster && o.db != 0)
@@ -235,6 +256,9 @@ options options_of(std::string_view scheme, std::string_view rest) {
 
     if (const auto mark = rest.find('?'); mark != std::string_view::npos) {
         auto asked = rest.substr(mark + 1);
+        // Else what is left of a password with a ? in it would be taken for options, and shown.
+        if (rest.find('@') > mark && asked.find('@') != std::string_view::npos)
+            refuse("redis: in a password ? is written %3F, and in an option @ is written %40");
         rest = rest.substr(0, mark);
         // tls=yes is how the schemes with a + say what rediss:// says.
         std::string others;
