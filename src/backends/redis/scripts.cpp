@@ -28,6 +28,8 @@ local function late(not_after) not_after = not_after + 0 return not_after > 0 an
 local function told(n) return string.format('%d', n) end
 )";
 
+/// Asked for before anything is written: it fails if the key holds no number, and a script that
+/// failed has changed nothing.
 /// The fences of one grant end at a multiple of 65, which is what the key keeps. A number in
 /// between is Java's: from then on the key lives for ever, because Java's counter would begin again
 /// at one.
@@ -51,9 +53,10 @@ end
 constexpr const char* take = R"(
 if redis.call('exists', KEYS[1]) == 0 then
   if late(ARGV[3]) then return {-1, told(us)} end
+  local fence = next_fence(KEYS[2], ARGV[4])
   redis.call('hset', KEYS[1], ARGV[1], 1)
   redis.call('pexpire', KEYS[1], ARGV[2])
-  return {1, next_fence(KEYS[2], ARGV[4])}
+  return {1, fence}
 end
 if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then
   redis.call('pexpire', KEYS[1], ARGV[2])
@@ -122,6 +125,7 @@ if late(ARGV[3]) then return {-1, told(us)} end
 local head = purge(KEYS[3], KEYS[4])
 local free = redis.call('exists', KEYS[1]) == 0
 if free and (not head or head == ARGV[1]) then
+  local fence = next_fence(KEYS[2], ARGV[4])
   redis.call('lpop', KEYS[3])
   redis.call('zrem', KEYS[4], ARGV[1])
   for _, other in ipairs(redis.call('zrange', KEYS[4], 0, -1)) do
@@ -129,7 +133,7 @@ if free and (not head or head == ARGV[1]) then
   end
   redis.call('hset', KEYS[1], ARGV[1], 1)
   redis.call('pexpire', KEYS[1], ARGV[2])
-  return {1, next_fence(KEYS[2], ARGV[4])}
+  return {1, fence}
 end
 local holder = not free and redis.call('hkeys', KEYS[1])[1] or head
 local pause = not free and redis.call('pttl', KEYS[1])
@@ -246,10 +250,11 @@ if redis.call('exists', KEYS[1]) == 1 then
   if ARGV[5] == '1' then redis.call('set', KEYS[3], ARGV[1], 'px', ARGV[2]) end
   return {0, redis.call('pttl', KEYS[1]), holder}
 end
+local fence = next_fence(KEYS[2], ARGV[4])
 redis.call('del', KEYS[3])
 redis.call('hset', KEYS[1], 'mode', 'write', mine, 1)
 redis.call('pexpire', KEYS[1], ARGV[2])
-return {1, next_fence(KEYS[2], ARGV[4])}
+return {1, fence}
 )";
 
 // KEYS lock writer_waits     ARGV holder channel publish
