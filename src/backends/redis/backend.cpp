@@ -579,7 +579,7 @@ void redis_backend::renew_some(const std::shared_ptr<flight>& all,
             const bool sound = f == nullptr && r.size() == shared->size();
             for (std::size_t i = 0; i < shared->size(); ++i) {
                 const auto& [bond, what] = (*shared)[i];
-                const auto said = sound ? r[i].number() : std::nullopt;
+                const auto said = sound ? r[i].number().value_or(-1) : -1;
                 if (said == 1)
                     answers.push_back(
                         {bond, renewed::yes, {bond, all->asked.asked, what->ttl, margin}});
