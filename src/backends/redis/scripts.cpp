@@ -77,10 +77,11 @@ return 1 + heard
 )";
 
 // KEYS lock…                 ARGV ttl holder…
+// A key that holds something else now is lost; the others are not.
 constexpr const char* prolong = R"(
 local yes = {}
 for i, lock in ipairs(KEYS) do
-  if redis.call('hexists', lock, ARGV[i + 1]) == 1 then
+  if redis.pcall('hexists', lock, ARGV[i + 1]) == 1 then
     redis.call('pexpire', lock, ARGV[1])
     yes[i] = 1
   else yes[i] = 0 end
@@ -326,9 +327,18 @@ return {1}
 // KEYS lock queue patience permits_out     ARGV lock_channel read_write_channel permits_channel
 // publish
 //                                               plain_channel (if that is the layout) force_channel
-// Answers how many there were. Readers' own keys are left to expire: nothing looks at them alone.
+// Answers how many there were. A hash whose fields are no holders is somebody's data, and left
+// alone. Readers' own keys are left to expire: nothing looks at them alone.
 constexpr const char* take_by_force = R"(
 local kind = redis.call('type', KEYS[1]).ok
+if kind == 'hash' then
+  for _, field in ipairs(redis.call('hkeys', KEYS[1])) do
+    if field ~= 'mode' and not string.match(field, '^[%x-]+:%-?%d+$')
+        and not string.match(field, '^[%x-]+:%-?%d+:write$') then
+      return redis.error_reply('WRONGTYPE it is no lock')
+    end
+  end
+end
 local head = purge(KEYS[2], KEYS[3])
 redis.call('publish', ARGV[6], KEYS[1])
 if kind == 'hash' then
