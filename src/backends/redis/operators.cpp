@@ -101,12 +101,17 @@ struct redis_backend::inspection : std::enable_shared_from_this<inspection> {
         if (key.starts_with(prefix) && !key.starts_with(note_prefix))
             names.emplace(key.substr(prefix.size()));
     }
+    // What a server finds may be anything, whatever it was asked for.
     void found_permits(std::string_view key) {
-        key.remove_prefix(1); // {
-        key.remove_suffix(std::string_view{"}:timeout"}.size());
-        found_name(key);
+        constexpr std::string_view open = "{", close = "}:timeout";
+        if (key.size() > open.size() + close.size() && key.starts_with(open) &&
+            key.ends_with(close))
+            found_name(key.substr(open.size(), key.size() - open.size() - close.size()));
     }
-    void found_note(std::string_view key) { clients.emplace(key.substr(note_prefix.size())); }
+    void found_note(std::string_view key) {
+        if (key.starts_with(note_prefix))
+            clients.emplace(key.substr(note_prefix.size()));
+    }
 
     // ---- reading notes, then locks
 
@@ -155,8 +160,10 @@ struct redis_backend::inspection : std::enable_shared_from_this<inspection> {
                             const std::lock_guard lock{self->guard};
                             self->locks.push_back(std::move(*lock_found));
                         }
-                    if (f != nullptr)
+                    if (f != nullptr) {
+                        const std::lock_guard lock{self->guard};
                         self->trouble = f->code;
+                    }
                     self->one_done(&inspection::finish);
                 });
         }
