@@ -78,10 +78,13 @@ line_settings plain_settings(const acquaintance& with, const endpoint& where) {
         return 1;
     };
     s.greeted = [](std::size_t, const reply& r) -> std::optional<failure> {
-        if (r.is_error())
-            return failure{
-                errc::backend_refused, applied::no, "the server refused user or password"};
-        return std::nullopt;
+        if (!r.is_error())
+            return std::nullopt;
+        auto why = failure_of(r.text());
+        if (why.code == errc::backend_refused)
+            why.detail = "the server refused user or password";
+        why.applied = applied::no;
+        return why;
     };
     return s;
 }
@@ -155,7 +158,8 @@ std::optional<failure> server::greeted(meeting& m, std::size_t i, const reply& r
     case word::select:
         if (!r.is_error())
             break;
-        if (m.said[i] == word::auth && first_word(r.text()) == "ERR")
+        if (m.said[i] == word::auth && first_word(r.text()) == "ERR" &&
+            failure_of(r.text()).code == errc::backend_refused)
             return failure{
                 errc::backend_refused, applied::no, "the server refused user or password"};
         if (m.said[i] == word::select)
@@ -166,9 +170,12 @@ std::optional<failure> server::greeted(meeting& m, std::size_t i, const reply& r
     case word::script: // who may not load them asks for each in full
         break;
     case word::name:
-        if (r.is_error() && (first_word(r.text()) == "NOAUTH" || first_word(r.text()) == "LOADING"))
+        // Not every proxy knows it, and not everybody may; all else would come back with the next.
+        if (r.is_error() && first_word(r.text()) != "NOPERM" &&
+            (first_word(r.text()) != "ERR" ||
+             failure_of(r.text()).code == errc::backend_unavailable))
             return problem(r.text());
-        break; // not every proxy knows it
+        break;
     case word::info:
         if (r.is_error() && first_word(r.text()) == "LOADING")
             return problem(r.text());
