@@ -7,8 +7,12 @@
 namespace holdfast::redis {
 namespace {
 
+// A server may say any number; a duration holds three hundred years.
+constexpr std::int64_t longest_ms = std::int64_t{36'525} * 86'400'000;
+
 [[nodiscard]] duration microseconds_between(std::int64_t from, std::int64_t to) {
-    return std::chrono::microseconds{from > 0 && to > from ? to - from : 0};
+    return std::chrono::microseconds{from > 0 && to > from ? std::min(to - from, longest_ms * 1000)
+                                                           : 0};
 }
 
 [[nodiscard]] const note* note_of(std::string_view holder, const notes_by_client& notes) {
@@ -99,7 +103,9 @@ lock_from(const std::string& name, const reply& r, const notes_by_client& notes,
     const auto type = r[0].text();
     const auto now_us = r[6].number().value_or(0);
     const auto remaining = [](std::int64_t ms) {
-        return ms < 0 ? std::nullopt : std::optional<duration>{std::chrono::milliseconds{ms}};
+        return ms < 0
+                   ? std::nullopt
+                   : std::optional<duration>{std::chrono::milliseconds{std::min(ms, longest_ms)}};
     };
     const auto ttl = remaining(r[1].number().value_or(-1));
     if (type == "hash" && shape == layout::redisson) {
@@ -129,7 +135,8 @@ lock_from(const std::string& name, const reply& r, const notes_by_client& notes,
         if (const auto dot = value.find('.'); dot == 32) {
             std::int64_t since = 0;
             std::from_chars(value.data() + 33, value.data() + value.size(), since);
-            info.fence = fence{since};
+            if (since > 0)
+                info.fence = fence{since};
             info.held_for = microseconds_between(since, now_us);
         }
         lock.holders.push_back(std::move(info));
@@ -139,12 +146,13 @@ lock_from(const std::string& name, const reply& r, const notes_by_client& notes,
         std::int64_t limit_ms = 0;
         const auto score = permits[i + 1].text();
         std::from_chars(score.data(), score.data() + score.size(), limit_ms);
-        lock.holders.push_back({{{}, 0, "a permit"},
-                                mode::permit,
-                                {},
-                                {},
-                                remaining(std::max<std::int64_t>(limit_ms - now_us / 1000, 0)),
-                                {}});
+        lock.holders.push_back(
+            {{{}, 0, "a permit"},
+             mode::permit,
+             {},
+             {},
+             remaining(limit_ms > now_us / 1000 && now_us >= 0 ? limit_ms - now_us / 1000 : 0),
+             {}});
     }
     lock.waiters = waiters_of(name, r[4], now_us, notes);
     if (lock.holders.empty() && lock.waiters.empty())

@@ -7,8 +7,9 @@
 namespace holdfast::redis {
 namespace {
 
-/// Nothing that we ask for is larger; a hostile server does not fill our memory.
-constexpr std::size_t most_unread_bytes = std::size_t{64} << 20;
+/// Nothing that we ask for is larger; a hostile server does not fill our memory. What has been read
+/// of a reply that is not whole counts, too: its parts take more room than their bytes.
+constexpr std::size_t most_bytes = std::size_t{32} << 20;
 constexpr int most_parts = 1 << 20;
 
 void* (*make_list)(const redisReadTask*, int) = nullptr;
@@ -88,7 +89,8 @@ reply_reader::~reply_reader() {
 }
 
 bool reply_reader::feed(std::string_view bytes) {
-    if (reader_->len - reader_->pos + bytes.size() > most_unread_bytes)
+    since_last_ += bytes.size();
+    if (since_last_ > most_bytes)
         return false;
     return redisReaderFeed(reader_, bytes.data(), bytes.size()) == REDIS_OK;
 }
@@ -101,6 +103,7 @@ reply_reader::found reply_reader::next(reply& out) {
         return found::nonsense;
     if (last_ == nullptr)
         return found::nothing_yet;
+    since_last_ = reader_->len - reader_->pos;
     out = reply{static_cast<redisReply*>(last_)};
     return found::reply;
 }
@@ -112,6 +115,7 @@ void reply_reader::forget() {
     last_ = nullptr;
     redisReaderFree(reader_);
     reader_ = fresh;
+    since_last_ = 0;
 }
 
 // Written by hand, because hiredis would allocate each command anew.

@@ -58,6 +58,7 @@ public:
 private:
     redisReader* reader_ = nullptr;
     void* last_ = nullptr;
+    std::size_t since_last_ = 0; // bytes since the last whole reply
 };
 
 /// Appends one command: an array of binary-safe words.
