@@ -31,9 +31,9 @@ constexpr duration looks_for_canary_every = std::chrono::seconds{5};
 
 void learn_from_info(server_facts& facts, std::string_view info) {
     while (!info.empty()) {
-        const auto end = std::min(info.find('\n'), info.size() - 1);
+        const auto end = std::min(info.find('\n'), info.size());
         auto row = info.substr(0, end);
-        info.remove_prefix(end + 1);
+        info.remove_prefix(std::min(end + 1, info.size()));
         if (!row.empty() && row.back() == '\r')
             row.remove_suffix(1);
         const auto colon = row.find(':');
