@@ -116,8 +116,25 @@ void listener::broken() {
         one.heard_since = never;
 }
 
+// We said so ourselves, and somebody has come for it meanwhile: what two threads say reaches the
+// server in any order. Or the server did, because the slot of the channel has moved.
+void listener::unheard(std::string_view name) {
+    std::string out;
+    {
+        const std::lock_guard lock{guard_};
+        const auto found = channels_.find(name);
+        if (found == channels_.end())
+            return;
+        found->second.heard_since = never;
+        append(out, "SUBSCRIBE", found->first);
+    }
+    line_->say(out);
+}
+
 void listener::heard(const reply& what) {
     const auto verb = what[0].text();
+    if (verb == "unsubscribe" || verb == "sunsubscribe")
+        return unheard(what[1].text());
     const bool confirmed = verb == "subscribe" || verb == "ssubscribe";
     if (!confirmed && verb != "message" && verb != "smessage")
         return;

@@ -56,6 +56,7 @@ private:
     void opened();
     void broken();
     void heard(const reply&);
+    void unheard(std::string_view channel);
     void subscribe(const std::string& name);
     void drop_idle(instant now, std::string& out);
     void append(std::string& out, const char* verb, const std::string& name) const;
