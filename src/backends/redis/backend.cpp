@@ -97,7 +97,7 @@ redis_backend::redis_backend(options o)
     with->in_cluster = how_.topology == topology::cluster;
     with->wake = [this](const nonce& who) { events_->woken(who); };
     with->released = [this](const std::string& channel) {
-        return manners_.heard(channel, boot_clock::now());
+        manners_.heard(channel, boot_clock::now());
     };
     with->forced = [this](const std::string& key) { look_after_force(key); };
     with->link = [this](link_state s, const std::string& words) { events_->link(s, words); };

@@ -16,7 +16,7 @@ listener::listener(std::shared_ptr<reactor> r,
                    line_settings s,
                    bool sharded,
                    std::function<void(const nonce&)> wake,
-                   std::function<bool(const std::string&)> released,
+                   std::function<void(const std::string&)> released,
                    std::function<void(const std::string&)> forced)
     : sharded_{sharded}, wake_{std::move(wake)}, released_{std::move(released)}, forced_{std::move(
                                                                                      forced)} {
@@ -150,8 +150,8 @@ void listener::heard(const reply& what) {
             found->second.heard_since = boot_clock::now();
         who = found->second.who;
     }
-    if (!confirmed && !released_(std::string{what[1].text()}))
-        return;
+    if (!confirmed)
+        released_(std::string{what[1].text()});
     for (const auto& one : who)
         wake_(one);
 }

@@ -26,7 +26,7 @@ public:
              line_settings,
              bool sharded,
              std::function<void(const nonce&)> wake,
-             std::function<bool(const std::string& channel)> released,
+             std::function<void(const std::string& channel)> released,
              std::function<void(const std::string& key)> forced);
 
     enum class hears : std::uint8_t { all_since_asked, not_yet };
@@ -63,7 +63,7 @@ private:
 
     const bool sharded_;
     const std::function<void(const nonce&)> wake_;
-    const std::function<bool(const std::string&)> released_; // false: no reason to wake anybody
+    const std::function<void(const std::string&)> released_;
     const std::function<void(const std::string&)> forced_;
     mutable std::mutex guard_;
     std::map<std::string, channel, std::less<>> channels_;

@@ -42,16 +42,13 @@ public:
         channels_[channel].others_until = now + remembered;
     }
 
-    /// A release was announced: false if it is our own, at which nobody here needs to be woken.
-    [[nodiscard]] bool heard(const std::string& channel, instant now) {
+    /// A release was announced. The first is our own; the next is that of one who was let go first.
+    void heard(const std::string& channel, instant now) {
         const std::lock_guard lock{guard_};
         const auto found = channels_.find(channel);
-        if (found == channels_.end() || found->second.yields_until <= now)
-            return true;
-        if (++found->second.heard == 1)
-            return false;
-        found->second.yields_until = {};
-        return true;
+        if (found != channels_.end() && found->second.yields_until > now &&
+            ++found->second.heard > 1)
+            found->second.yields_until = {};
     }
 
     /// How long to let others go first; zero: not at all.

@@ -62,8 +62,8 @@ struct acquaintance {
     bool wants_primary = true;
     bool in_cluster = false;
     std::function<void(const nonce&)> wake;
-    std::function<bool(const std::string& channel)> released; ///< false: nobody need be woken
-    std::function<void(const std::string& key)> forced;       ///< somebody took it from its holder
+    std::function<void(const std::string& channel)> released;
+    std::function<void(const std::string& key)> forced; ///< somebody took it from its holder
     std::function<void(link_state, const std::string&)> link;
     std::function<void(const std::string&)> notice;
     std::function<void(const endpoint&, const failure&)> trouble; ///< it may be no primary any more

@@ -54,7 +54,7 @@ protected:
                        ++woken_;
                        changed_.notify_all();
                    },
-                   [](const std::string&) { return true; },
+                   [](const std::string&) {},
                    [this](const std::string& key) {
                        const std::lock_guard lock{guard_};
                        forced_.push_back(key);
