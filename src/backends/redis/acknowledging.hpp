@@ -10,6 +10,7 @@
 #include "backends/redis/line.hpp"
 #include "backends/redis/reply.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -39,10 +40,11 @@ public:
              std::to_string(std::chrono::ceil<std::chrono::milliseconds>(within_).count())});
     }
 
-    void ask(on_known done) {
+    /// Told by that time, if need be that they have it not.
+    void ask(instant answer_by, on_known done) {
         {
             const std::lock_guard lock{guard_};
-            waiting_.push_back(std::move(done));
+            waiting_.push_back({answer_by, std::move(done)});
             if (std::exchange(asking_, true))
                 return; // they are the next
         }
@@ -53,8 +55,14 @@ public:
     void close() { line_->close(); }
 
 private:
+    struct asker {
+        instant answer_by{};
+        on_known done;
+    };
+
+    // Whoever has least time decides for all who ask together: the others, told no, ask again.
     void ask_for_all() {
-        std::vector<on_known> whom;
+        std::vector<asker> whom;
         {
             const std::lock_guard lock{guard_};
             whom = std::exchange(waiting_, {});
@@ -63,14 +71,17 @@ private:
                 return;
             }
         }
+        auto by = boot_clock::now() + 2 * within_;
+        for (const auto& one : whom)
+            by = std::min(by, one.answer_by);
         line_->ask(
             question_,
-            boot_clock::now() + 2 * within_,
+            by,
             [this, whom = std::move(whom)](const reply& r, const failure* f) {
                 const bool enough = f == nullptr && r.is() == reply::kind::number &&
                                     *r.number() >= static_cast<std::int64_t>(replicas_);
                 for (const auto& one : whom)
-                    one(enough);
+                    one.done(enough);
                 ask_for_all();
             },
             1);
@@ -81,7 +92,7 @@ private:
     std::string question_;
     std::mutex guard_;
     bool asking_ = false;
-    std::vector<on_known> waiting_;
+    std::vector<asker> waiting_;
     std::shared_ptr<line> line_;
 };
 

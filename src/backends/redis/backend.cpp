@@ -272,7 +272,7 @@ void redis_backend::granted(const call& c, const held& what, const protocol::ver
     const auto where = directory_->server_of(protocol_.key(what->name));
     if (!where)
         return give_back_and_fail(c, what, unacknowledged());
-    where->acknowledged(server::way::hot, [this, c, what, yes](bool enough) {
+    where->acknowledged(server::way::hot, c.answer_by, [this, c, what, yes](bool enough) {
         if (enough)
             believe(c, what, yes);
         else
@@ -590,6 +590,7 @@ void redis_backend::renew_some(const std::shared_ptr<flight>& all,
             if (how_.acknowledge == 0 || !where)
                 return all->landed(std::move(answers));
             where->acknowledged(server::way::renewal,
+                                all->asked.answer_by,
                                 [all, answers = std::move(answers)](bool enough) mutable {
                                     for (auto& one : answers)
                                         if (one.outcome == renewed::yes && !enough)

@@ -279,7 +279,7 @@ void server::look_for_canary(instant now) {
     });
 }
 
-void server::acknowledged(way w, acknowledger::on_known done) {
+void server::acknowledged(way w, instant answer_by, acknowledger::on_known done) {
     acknowledger* by = nullptr;
     {
         const std::lock_guard lock{guard_};
@@ -291,7 +291,7 @@ void server::acknowledged(way w, acknowledger::on_known done) {
                                                    with_->how.acknowledge_within);
         by = which.get();
     }
-    by->ask(std::move(done));
+    by->ask(answer_by, std::move(done));
 }
 
 std::optional<failure> server::grants_nothing(instant now) const {

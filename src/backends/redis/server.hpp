@@ -93,7 +93,7 @@ public:
              asking = asking::no);
 
     /// Whether enough replicas have what was done here until now.
-    void acknowledged(way, acknowledger::on_known);
+    void acknowledged(way, instant answer_by, acknowledger::on_known);
 
     /// Looks, from time to time, whether the server still remembers that it knew us.
     void look_for_canary(instant now);
