@@ -16,6 +16,7 @@ constexpr duration clock_error = std::chrono::milliseconds{100};
 /// Most leases are over by then, and need no connection for it.
 constexpr duration listens_for_force_after = std::chrono::milliseconds{200};
 constexpr std::size_t renewed_by_one_script = 100;
+constexpr std::size_t most_doubts = 1000;
 
 [[nodiscard]] capabilities abilities(const options& o) {
     capabilities can;
@@ -369,6 +370,9 @@ void redis_backend::listen_where_names_live_now() {
 
 void redis_backend::doubt(const nonce& whose, instant until) {
     const std::lock_guard lock{guard_};
+    if (doubts_.size() > most_doubts) // of those who gave up; what is over is no doubt any more
+        std::erase_if(doubts_,
+                      [now = boot_clock::now()](const auto& d) { return d.second <= now; });
     auto& known = doubts_[whose];
     known = std::max(known, until);
 }
