@@ -11,8 +11,6 @@ namespace {
 
 /// Redis counts in milliseconds: it may end a lease one of them early, and we look one late.
 constexpr duration margin = std::chrono::milliseconds{3};
-/// How far our idea of the server's clock may be off.
-constexpr duration clock_error = std::chrono::milliseconds{100};
 /// Most leases are over by then, and need no connection for it.
 constexpr duration listens_for_force_after = std::chrono::milliseconds{200};
 constexpr std::size_t renewed_by_one_script = 100;
@@ -214,6 +212,10 @@ void redis_backend::ask_for(const call& c, const held& what, joining join, again
     const auto key = protocol_.key(what->name);
     const auto where = directory_->server_of(key);
     const auto not_after = where ? where->clock_at(c.answer_by) : 0;
+    // From when on it cannot take effect any more, even if it still lies in some buffer. Without
+    // a limit, because we do not know the server's clock yet: when nothing of it would be left.
+    const auto settled =
+        not_after > 0 ? c.answer_by + where->clock_error() : c.asked + what->ttl + what->lock_delay;
     {
         const std::lock_guard lock{guard_};
         asking_.emplace(what->nonce, what);
@@ -225,7 +227,9 @@ void redis_backend::ask_for(const call& c, const held& what, joining join, again
         [this, what, join, not_after](std::string& out, calling how) {
             protocol_.attempt(out, *what, join, not_after, how);
         },
-        [this, c, what, join, second](const reply& r, const failure* f) {
+        [this, c, what, join, second, settled](const reply& r, const failure* f) {
+            if (f != nullptr && f->applied == applied::maybe) // answered, it is over
+                doubt(what->nonce, settled);
             answered(c, what, join, r, f, second);
         });
 }
@@ -236,11 +240,8 @@ void redis_backend::answered(
         const std::lock_guard lock{guard_};
         asking_.erase(what->nonce);
     }
-    if (f != nullptr) {
-        if (f->applied == applied::maybe)
-            doubt(what->nonce, c.answer_by + clock_error);
+    if (f != nullptr)
         return events_->attempted(c.ticket, *f);
-    }
     auto verdict = protocol_.attempted(r, *what);
     using kind = protocol::verdict::kind;
     switch (verdict.is) {
@@ -249,8 +250,6 @@ void redis_backend::answered(
     case kind::contended:
         return refused(c, what, join, verdict);
     case kind::failed:
-        if (verdict.why.applied == applied::maybe)
-            doubt(what->nonce, c.answer_by + clock_error);
         return events_->attempted(c.ticket, std::move(verdict.why));
     case kind::too_late:
         // Or its clock has jumped: now we know it again.

@@ -21,6 +21,7 @@ namespace {
 }
 
 constexpr const char* canary_key = "holdfast_canary";
+constexpr duration clocks_drift = std::chrono::milliseconds{100};
 constexpr duration looks_for_canary_every = std::chrono::seconds{5};
 
 [[nodiscard]] std::string seconds_text(duration d) {
@@ -316,6 +317,14 @@ std::optional<failure> server::grants_nothing(instant now) const {
 
 void server::clock_is(std::int64_t us, instant asked) {
     clock_ahead_us_.store(us - microseconds(asked), std::memory_order_relaxed);
+    clock_error_us_.store(microseconds(boot_clock::now()) - microseconds(asked),
+                          std::memory_order_relaxed);
+}
+
+// It was read somewhere between asking and hearing, and has gone on at a pace of its own since.
+duration server::clock_error() const {
+    return clocks_drift +
+           std::chrono::microseconds{clock_error_us_.load(std::memory_order_relaxed)};
 }
 
 std::int64_t server::clock_at(instant when) const {

@@ -104,6 +104,7 @@ public:
     /// What its clock will show at that instant, at the latest; 0 if we do not know.
     [[nodiscard]] std::int64_t clock_at(instant) const;
     void clock_is(std::int64_t us, instant asked);
+    [[nodiscard]] duration clock_error() const; ///< by how much that may be too late
 
     [[nodiscard]] listener& ears();
     [[nodiscard]] listener* ears_if_any() const;
@@ -136,6 +137,7 @@ private:
     bool seen_ = false;
     bool suspended_ = false;
     std::atomic<std::int64_t> clock_ahead_us_{0}; // of our boot clock; 0: unknown
+    std::atomic<std::int64_t> clock_error_us_{0};
     std::vector<std::shared_ptr<line>> hot_;
     std::shared_ptr<line> renewals_;
     std::unique_ptr<listener> ears_;
