@@ -2,9 +2,13 @@
 
 #include <arpa/inet.h>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
+#include <memory>
 #include <netdb.h>
 #include <netinet/tcp.h>
+#include <new>
+#include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
@@ -23,6 +27,8 @@ namespace {
     ERR_clear_error();
     if (code == 0)
         return "the server ended the handshake";
+    if (ERR_GET_REASON(code) == SSL_R_WRONG_VERSION_NUMBER)
+        return "it does not speak TLS"; // or nothing newer than 1.1
     const char* reason = ERR_reason_error_string(code);
     return reason != nullptr ? reason : "unknown reason";
 }
@@ -113,6 +119,56 @@ std::shared_ptr<tls_context> make_tls_context(const tls_options& o) {
     return std::make_shared<tls_context>(o);
 }
 
+// OpenSSL's own way to a socket is write(), and whoever writes to one that was closed is killed by
+// a signal; a library must not ask its users to ignore that. Ours is send() without it.
+namespace {
+
+[[nodiscard]] int socket_of(BIO* b) {
+    return static_cast<int>(reinterpret_cast<std::intptr_t>(BIO_get_data(b)));
+}
+
+[[nodiscard]] int outcome_of(BIO* b, ssize_t n, int retry) {
+    BIO_clear_retry_flags(b);
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+        BIO_set_flags(b, retry | BIO_FLAGS_SHOULD_RETRY);
+    return static_cast<int>(n);
+}
+
+[[nodiscard]] BIO_METHOD* silent_socket() {
+    static const std::unique_ptr<BIO_METHOD, decltype(&BIO_meth_free)> made{
+        [] {
+            auto* const m = BIO_meth_new(BIO_TYPE_SOURCE_SINK | BIO_get_new_index(), "socket");
+            BIO_meth_set_write(m, [](BIO* b, const char* bytes, int size) {
+                return outcome_of(
+                    b,
+                    ::send(socket_of(b), bytes, static_cast<std::size_t>(size), MSG_NOSIGNAL),
+                    BIO_FLAGS_WRITE);
+            });
+            BIO_meth_set_read(m, [](BIO* b, char* into, int size) {
+                return outcome_of(b,
+                                  ::recv(socket_of(b), into, static_cast<std::size_t>(size), 0),
+                                  BIO_FLAGS_READ);
+            });
+            BIO_meth_set_ctrl(m, [](BIO*, int what, long, void*) -> long {
+                return what == BIO_CTRL_FLUSH ? 1 : 0;
+            });
+            return m;
+        }(),
+        &BIO_meth_free};
+    return made.get();
+}
+
+[[nodiscard]] BIO* bio_of(int fd) {
+    auto* const made = BIO_new(silent_socket());
+    if (made == nullptr)
+        throw std::bad_alloc{};
+    BIO_set_data(made, reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)));
+    BIO_set_init(made, 1);
+    return made;
+}
+
+} // namespace
+
 struct transport::tls {
     std::shared_ptr<tls_context> context;
     std::unique_ptr<SSL, decltype(&SSL_free)> raw;
@@ -121,7 +177,8 @@ struct transport::tls {
         : context{c}, raw{SSL_new(c->raw()), &SSL_free} {
         if (!raw)
             return;
-        SSL_set_fd(raw.get(), fd);
+        auto* const way = bio_of(fd);
+        SSL_set_bio(raw.get(), way, way);
         unsigned char bytes[16];
         const bool number = ::inet_pton(AF_INET, server_name.c_str(), bytes) == 1 ||
                             ::inet_pton(AF_INET6, server_name.c_str(), bytes) == 1;
