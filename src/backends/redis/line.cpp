@@ -476,7 +476,10 @@ instant line::on_time(instant now) {
     if (state_ == state::resolving && std::exchange(resolved_, false))
         connect_to_next(lock, std::move(resolving_problem_));
     if (state_ != state::resting && now >= give_up_connecting_)
-        break_off(lock, failed("no answer"));
+        break_off(lock,
+                  failed(settings_.tls && state_ == state::connecting
+                             ? "no answer: does it speak TLS?"
+                             : "no answer"));
     if (!unanswered_.empty() && now >= oldest_sent_ + settings_.silence)
         break_off(lock, failed("it has fallen silent"));
     if (settings_.heard && state_ == state::open && now >= pinged_ + listeners_pulse) {
@@ -503,7 +506,10 @@ instant line::on_time(instant now) {
     for (auto& one : unanswered_)
         if (one.done && one.answer_by <= now)
             late.emplace_back(std::exchange(one.done, nullptr), applied::maybe);
-    auto why = failed("no answer in time");
+    // A server in the clear takes the beginning of TLS for a command that is not whole yet.
+    auto why = failed(settings_.tls && state_ == state::connecting
+                          ? "no answer in time: does it speak TLS?"
+                          : "no answer in time");
     lock.unlock();
     for (const auto& [done, certainty] : late) {
         why.applied = certainty;

@@ -209,8 +209,8 @@ findings_of(const std::string& where, const server_state& s, const options& how)
 
     if (f.replicas > 0 && how.acknowledge == 0)
         say(grade::warning,
-            "It has " + std::to_string(f.replicas) +
-                " replicas, and a fail-over may promote one that does not know a lock yet.",
+            "It has " + std::to_string(f.replicas) + (f.replicas == 1 ? " replica" : " replicas") +
+                ", and a fail-over may promote one that does not know a lock yet.",
             "Open it with acknowledge=" + std::to_string(f.replicas) +
                 ", and set min-replicas-to-write " + std::to_string(f.replicas));
     else if (f.replicas > 0 && static_cast<int>(how.acknowledge) < f.replicas)
