@@ -329,7 +329,8 @@ void redis_backend::refused(const call& c, const held& what, joining join, proto
         if (const auto where = directory_->server_of(protocol_.key(what->name))) {
             notebook_.waits(what->nonce, *what, where->clock_at(c.asked));
             background_->wake_at(notebook_.next(c.asked));
-            where->ears().listen(channel, what->nonce, c.asked);
+            if (where->ears().listen(channel, what->nonce, c.asked) == listener::missed::perhaps)
+                events_->woken(what->nonce);
         }
     }
     events_->attempted(c.ticket, std::move(no.no));

@@ -31,22 +31,21 @@ void listener::append(std::string& out, const char* verb, const std::string& nam
     append_command(out, {std::string{sharded_ ? "S" : ""} + verb, name});
 }
 
-listener::hears listener::listen(const std::string& name, const nonce& who, instant asked) {
+listener::missed listener::listen(const std::string& name, const nonce& who, instant asked) {
     std::string out;
-    auto answer = hears::not_yet;
+    auto answer = missed::nothing;
     {
         const std::lock_guard lock{guard_};
         const auto [found, fresh] = channels_.try_emplace(name);
         auto& one = found->second;
         one.idle_since = never;
-        if (std::find(one.who.begin(), one.who.end(), who) == one.who.end())
+        if (std::find(one.who.begin(), one.who.end(), who) == one.who.end()) {
             one.who.push_back(who);
+            if (one.heard_since != never && std::max(one.heard_since, one.last_message) >= asked)
+                answer = missed::perhaps;
+        }
         if (fresh)
             append(out, "SUBSCRIBE", name);
-        else if (one.heard_since <= asked)
-            answer = hears::all_since_asked;
-        else if (one.heard_since != never)
-            answer = hears::not_yet;
         drop_idle(asked, out);
     }
     line_->open_now();
@@ -146,8 +145,7 @@ void listener::heard(const reply& what) {
         const auto found = channels_.find(what[1].text());
         if (found == channels_.end())
             return;
-        if (confirmed)
-            found->second.heard_since = boot_clock::now();
+        (confirmed ? found->second.heard_since : found->second.last_message) = boot_clock::now();
         who = found->second.who;
     }
     if (!confirmed)

@@ -5,7 +5,8 @@
 // again.
 //
 // A message is a hint. What was published before the server confirmed the subscription is not
-// heard, so whoever asked before that asks once more.
+// heard, so whoever asked before that asks once more. So does whoever begins to listen to a channel
+// that is open already, if a message came since he asked: it may have overtaken the refusal.
 
 #include "backends/redis/line.hpp"
 
@@ -29,9 +30,10 @@ public:
              std::function<void(const std::string& channel)> released,
              std::function<void(const std::string& key)> forced);
 
-    enum class hears : std::uint8_t { all_since_asked, not_yet };
-    /// Tells `who` of every message from now on. `not_yet`: woken once it can be relied on.
-    hears listen(const std::string& channel, const nonce& who, instant asked);
+    enum class missed : std::uint8_t { nothing, perhaps };
+    /// Tells `who` of every message from now on; also once that can be relied on, if not yet.
+    /// `perhaps`: something was announced since he asked, and he was not told.
+    missed listen(const std::string& channel, const nonce& who, instant asked);
 
     /// A channel of one's own is given up at once, a shared one when it has been idle for a while.
     enum class keeping : std::uint8_t { warm, none };
@@ -50,6 +52,7 @@ private:
     struct channel {
         std::vector<nonce> who;
         instant heard_since = never; // never: the server has not confirmed it
+        instant last_message{};
         instant idle_since = never;
     };
 

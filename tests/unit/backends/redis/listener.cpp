@@ -65,7 +65,7 @@ protected:
 };
 
 TEST_F(redis_listener, wakes_whoever_came_before_it_could_hear_and_then_at_each_message) {
-    EXPECT_EQ(ears_.listen("c", nonce_of(1), boot_clock::now()), listener::hears::not_yet);
+    EXPECT_EQ(ears_.listen("c", nonce_of(1), boot_clock::now()), listener::missed::nothing);
     auto there = peer_.accept();
     EXPECT_EQ(there.hear(), (words{"SUBSCRIBE", std::string{force_channel}}));
     EXPECT_EQ(there.hear(), (words{"SUBSCRIBE", "c"}));
@@ -73,9 +73,12 @@ TEST_F(redis_listener, wakes_whoever_came_before_it_could_hear_and_then_at_each_
     there.say(message("subscribe", "c", "1"));
     EXPECT_EQ(woken(1), 1U);
     EXPECT_TRUE(ears_.hears_of("c"));
+    const auto before = boot_clock::now();
     there.say(message("message", "c", "0"));
     EXPECT_EQ(woken(2), 2U);
-    EXPECT_EQ(ears_.listen("c", nonce_of(2), boot_clock::now()), listener::hears::all_since_asked);
+    EXPECT_EQ(ears_.listen("c", nonce_of(2), boot_clock::now()), listener::missed::nothing);
+    EXPECT_EQ(ears_.listen("c", nonce_of(3), before), listener::missed::perhaps);
+    ears_.stop("c", nonce_of(3), listener::keeping::warm);
     there.say(message("message", "c", "0"));
     EXPECT_EQ(woken(4), 4U) << "both";
 }
