@@ -1,7 +1,9 @@
 #include "backends/redis/listener.hpp"
+#include "backends/redis/errors.hpp"
 #include "backends/redis/names.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 namespace holdfast::redis {
@@ -9,6 +11,7 @@ namespace {
 
 constexpr duration kept_warm = std::chrono::seconds{10};
 constexpr std::size_t most_kept_warm = 1000;
+constexpr unsigned slots_of_a_cluster = 16'384; // from 0 on, so this one does not exist
 
 } // namespace
 
@@ -22,7 +25,11 @@ listener::listener(std::shared_ptr<reactor> r,
                                                                                      forced)} {
     s.stays_open = true;
     s.opened = [this] { opened(); };
-    s.broken = [this](const failure&) { broken(); };
+    s.broken = [this, told = std::move(s.broken)](const failure& why) {
+        broken();
+        if (told)
+            told(why);
+    };
     s.heard = [this](const reply& what) { heard(what); };
     line_ = line::make(std::move(r), std::move(s));
 }
@@ -131,6 +138,8 @@ void listener::unheard(std::string_view name) {
 }
 
 void listener::heard(const reply& what) {
+    if (what.is_error())
+        return moved_away(what.text());
     const auto verb = what[0].text();
     if (verb == "unsubscribe" || verb == "sunsubscribe")
         return unheard(what[1].text());
@@ -150,6 +159,36 @@ void listener::heard(const reply& what) {
     }
     if (!confirmed)
         released_(std::string{what[1].text()});
+    for (const auto& one : who)
+        wake_(one);
+}
+
+// "MOVED 3999 127.0.0.1:6381": somebody wanted to listen to a channel of that slot. Other refusals,
+// for want of rights, would be the same if repeated; then asking from time to time must do.
+void listener::moved_away(std::string_view error) {
+    if (first_word(error) != "MOVED")
+        return;
+    unsigned slot = slots_of_a_cluster;
+    const auto digits = error.substr(std::min<std::size_t>(error.size(), 6));
+    std::from_chars(digits.data(), digits.data() + digits.size(), slot);
+    drop_and_wake([&](const std::string& name, const channel& one) {
+        return one.heard_since == never && slot_of(name) == slot;
+    });
+}
+
+template <class Which> void listener::drop_and_wake(Which which) {
+    std::vector<nonce> who;
+    {
+        const std::lock_guard lock{guard_};
+        for (auto it = channels_.begin(); it != channels_.end();) {
+            if (!which(it->first, it->second)) {
+                ++it;
+                continue;
+            }
+            who.insert(who.end(), it->second.who.begin(), it->second.who.end());
+            it = channels_.erase(it);
+        }
+    }
     for (const auto& one : who)
         wake_(one);
 }

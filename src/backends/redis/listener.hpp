@@ -7,6 +7,9 @@
 // A message is a hint. What was published before the server confirmed the subscription is not
 // heard, so whoever asked before that asks once more. So does whoever begins to listen to a channel
 // that is open already, if a message came since he asked: it may have overtaken the refusal.
+//
+// In a cluster a channel belongs to a slot, and moves with it. Whoever listened is woken: he asks
+// again, is led to where the slot is now, and listens there.
 
 #include "backends/redis/line.hpp"
 
@@ -61,6 +64,8 @@ private:
     void heard(const reply&);
     void unheard(std::string_view channel);
     void subscribe(const std::string& name);
+    void moved_away(std::string_view error);
+    template <class Which> void drop_and_wake(Which);
     void drop_idle(instant now, std::string& out);
     void append(std::string& out, const char* verb, const std::string& name) const;
 

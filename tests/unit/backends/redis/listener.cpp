@@ -112,6 +112,19 @@ TEST_F(redis_listener, unsubscribed_against_its_will_it_subscribes_again) {
     EXPECT_EQ(woken(2), 2U);
 }
 
+TEST_F(redis_listener, whose_slot_has_moved_sends_everybody_to_ask_again) {
+    ears_.listen("c", nonce_of(1), boot_clock::now());
+    auto there = peer_.accept();
+    (void)there.hear();
+    (void)there.hear();
+    there.say("-MOVED " + std::to_string(slot_of("c")) + " 127.0.0.1:1\r\n");
+    EXPECT_EQ(woken(1), 1U);
+    ears_.listen("c", nonce_of(1), boot_clock::now()); // it has come back
+    EXPECT_EQ(there.hear(), (words{"SUBSCRIBE", "c"}));
+    there.say("-NOPERM no channels for you\r\n" + message("message", "c", "0"));
+    EXPECT_EQ(woken(2), 2U) << "only by the message";
+}
+
 TEST_F(redis_listener, gives_up_a_channel_of_its_own_at_once_and_a_shared_one_later) {
     ears_.listen("mine", nonce_of(1), boot_clock::now());
     auto there = peer_.accept();
