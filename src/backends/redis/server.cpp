@@ -342,7 +342,9 @@ server::server(std::shared_ptr<const acquaintance> with, endpoint where)
         s.broken = [this](const failure& why) { line_broken(why); };
         hot_.push_back(line::make(with_->hot, std::move(s)));
     }
-    renewals_ = line::make(with_->background, settings(true));
+    auto s = settings(true);
+    s.broken = [this](const failure& why) { with_->trouble(this->where(), why); };
+    renewals_ = line::make(with_->background, std::move(s));
 }
 
 server::~server() { close(); }
@@ -368,13 +370,12 @@ listener* server::ears_if_any() const {
 
 listener& server::ears() {
     const std::lock_guard lock{guard_};
-    if (!ears_)
-        ears_ = std::make_unique<listener>(with_->hot,
-                                           settings(false),
-                                           with_->sharded,
-                                           with_->wake,
-                                           with_->released,
-                                           with_->forced);
+    if (ears_)
+        return *ears_;
+    auto s = settings(false);
+    s.broken = [this](const failure& why) { with_->trouble(where(), why); };
+    ears_ = std::make_unique<listener>(
+        with_->hot, std::move(s), with_->sharded, with_->wake, with_->released, with_->forced);
     return *ears_;
 }
 
