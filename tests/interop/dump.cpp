@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cmath>
 #include <random>
+#include <sstream>
 
 namespace holdfast::interop {
 namespace {
@@ -112,6 +113,56 @@ dump_when(const std::string& expected, const redis_server& server, const names& 
         return last == expected;
     }));
     return last;
+}
+
+namespace {
+
+std::string without_ids(const std::string& line) {
+    const auto is_id = [](char c) {
+        return std::isxdigit(static_cast<unsigned char>(c)) || c == '-';
+    };
+    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+    std::string text;
+    for (auto at = line.begin(); at != line.end();) {
+        auto end = std::find_if_not(at, line.end(), is_id);
+        if (end - at < 32) {
+            end = end == at ? end + 1 : end;
+            text.append(at, end);
+        } else {
+            text += "SOMEBODY";
+            if (end != line.end() && (*end == ':' || *end == '.')) {
+                const auto number = end[1] == '-' ? end + 2 : end + 1;
+                const auto behind = std::find_if_not(number, line.end(), is_digit);
+                end = behind == number ? end : behind;
+            }
+        }
+        at = end;
+    }
+    return text;
+}
+
+} // namespace
+
+std::string anonymous(const std::string& dump, const std::vector<std::string>& left_out) {
+    std::vector<std::string> entries;
+    bool keep = true;
+    std::istringstream lines{dump};
+    for (std::string text; std::getline(lines, text);) {
+        if (!text.starts_with(' ')) {
+            keep = std::none_of(left_out.begin(), left_out.end(), [&](const std::string& begin) {
+                return text.starts_with(begin);
+            });
+            if (keep)
+                entries.emplace_back();
+        }
+        if (keep)
+            entries.back() += without_ids(text) + '\n';
+    }
+    std::sort(entries.begin(), entries.end()); // they were in the order of who they are of
+    std::string kept;
+    for (const auto& entry : entries)
+        kept += entry;
+    return kept;
 }
 
 // --------------------------------------------------------------------------- listening to a server

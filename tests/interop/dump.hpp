@@ -28,6 +28,11 @@ using names = std::vector<std::pair<std::string, std::string>>;
 [[nodiscard]] std::string
 dump_when(const std::string& expected, const servers::redis_server&, const names& = {});
 
+/// A dump without the keys that begin with one of these, and whoever holds something in it is
+/// SOMEBODY: runs of 32 or more hexadecimal digits and dashes, and the number behind them.
+[[nodiscard]] std::string anonymous(const std::string& dump,
+                                    const std::vector<std::string>& left_out);
+
 /// Everything published on a server from now on.
 class eavesdropper {
 public:

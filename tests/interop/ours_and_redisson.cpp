@@ -31,7 +31,7 @@ protected:
 
 INSTANTIATE_TEST_SUITE_P(real,
                          ours_and_redisson,
-                         ::testing::Values(newest_redisson, older_redisson),
+                         ::testing::ValuesIn(redisson_versions_to_test()),
                          version_as_name);
 
 TEST_P(ours_and_redisson, what_we_hold_java_cannot_take_until_we_release) {

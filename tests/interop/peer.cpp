@@ -3,6 +3,7 @@
 #include <holdfast/clock.hpp>
 
 #include <csignal>
+#include <cstdlib>
 #include <stdexcept>
 
 namespace holdfast::interop {
@@ -29,6 +30,16 @@ std::vector<std::string> dying_with_us(std::vector<std::string> command) {
 
 } // namespace
 
+bool takes_its_time() {
+    return std::getenv("HOLDFAST_EVERYWHERE") != nullptr; // NOLINT(concurrency-mt-unsafe)
+}
+
+std::vector<std::string> redisson_versions_to_test() {
+    if (takes_its_time())
+        return {newest_redisson, older_redisson};
+    return {newest_redisson};
+}
+
 servers::lack peer::redisson_missing(const std::string& version) {
     return missing({redisson_peer, "run", version});
 }
@@ -38,6 +49,8 @@ servers::lack peer::redis_py_missing() { return missing({python, redis_py_peer})
 peer peer::redisson(const std::string& version) { return peer{{redisson_peer, "run", version}}; }
 
 peer peer::redis_py() { return peer{{python, redis_py_peer}}; }
+
+peer peer::ours() { return peer{{HOLDFAST_OURS}}; }
 
 peer::peer(const std::vector<std::string>& command) : process_{dying_with_us(command)} {}
 

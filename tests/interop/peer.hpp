@@ -2,8 +2,8 @@
 
 // Another implementation of the same locks in a process of its own, driven line by line.
 //
-//   test ── "7 lock c1 h1 plain orders" ──▶ redisson/Peer.java or redis_py/peer.py: their commands
-//   are listed there
+//   test ── "7 lock c1 h1 plain orders" ──▶ redisson/Peer.java, redis_py/peer.py or our own
+//   ours.cpp: their commands are listed there
 //        ◀─ "7 ok" ─────────────────────────┘
 //
 // A command that waits for a lock is begun; others can be asked meanwhile. Every wait has a bound.
@@ -22,6 +22,21 @@ namespace holdfast::interop {
 inline const std::string newest_redisson = "4.7.0";
 inline const std::string older_redisson = "3.27.2";
 
+/// One is enough for ./dev test; ./dev prove sets HOLDFAST_EVERYWHERE and gets all.
+[[nodiscard]] std::vector<std::string> redisson_versions_to_test();
+
+/// For INSTANTIATE_TEST_SUITE_P.
+[[nodiscard]] inline std::string
+version_as_name(const ::testing::TestParamInfo<std::string>& info) {
+    auto name = "v" + info.param;
+    for (auto& c : name)
+        c = c == '.' ? '_' : c;
+    return name;
+}
+
+/// Minutes instead of seconds.
+[[nodiscard]] bool takes_its_time();
+
 class peer {
 public:
     enum class ticket : std::uint64_t {};
@@ -32,6 +47,7 @@ public:
 
     [[nodiscard]] static peer redisson(const std::string& version = newest_redisson);
     [[nodiscard]] static peer redis_py();
+    [[nodiscard]] static peer ours();
 
     /// What it answers after "ok". Throws with its words when it answers an error. The words of
     /// the command can be given apart.

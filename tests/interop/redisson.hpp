@@ -44,12 +44,4 @@ protected:
     names called;
 };
 
-[[nodiscard]] inline std::string
-version_as_name(const ::testing::TestParamInfo<std::string>& info) {
-    auto name = "v" + info.param;
-    for (auto& c : name)
-        c = c == '.' ? '_' : c;
-    return name;
-}
-
 } // namespace holdfast::interop

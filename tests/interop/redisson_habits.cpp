@@ -32,7 +32,7 @@ protected:
 
 INSTANTIATE_TEST_SUITE_P(real,
                          redisson_habits,
-                         ::testing::Values(newest_redisson, older_redisson),
+                         ::testing::ValuesIn(redisson_versions_to_test()),
                          version_as_name);
 
 TEST_P(redisson_habits, on_one_server_nobody_waits_for_replicas) {

@@ -11,7 +11,7 @@ class redisson_layout : public with_redisson {};
 
 INSTANTIATE_TEST_SUITE_P(real,
                          redisson_layout,
-                         ::testing::Values(newest_redisson, older_redisson),
+                         ::testing::ValuesIn(redisson_versions_to_test()),
                          version_as_name);
 
 /// What follows the text; empty if it is not there.

@@ -11,7 +11,7 @@ class redisson_together : public with_redisson {};
 
 INSTANTIATE_TEST_SUITE_P(real,
                          redisson_together,
-                         ::testing::Values(newest_redisson, older_redisson),
+                         ::testing::ValuesIn(redisson_versions_to_test()),
                          version_as_name);
 
 const std::vector<std::string> kinds{"plain", "fair", "write", "spin", "fenced"};

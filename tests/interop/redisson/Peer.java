@@ -14,11 +14,13 @@
 //   trytoken C H fenced NAME               tryLockAndGetToken() as it is: it waits
 //   held C H KIND NAME                     holds of this hand, whether locked at all, what is left of the ttl in ms
 //   count C H KIND NAME KEY n              n times: lock, read KEY, pause up to 1 ms, write it plus 1, unlock
+//   guard C H KIND NAME KEY n              the same, and fails if somebody else has written meanwhile
 //   permit C H set|available|acquire|tryacquire|release NAME …        a semaphore whose permits expire
 //   semaphore C H set|available|acquire|tryacquire|release NAME n …
 //   halt                                   as kill -9 would
 //
 // KIND: plain, fair, read, write, spin, fenced, multi, redlock. For the last two NAME is a list `[client/]name,…`.
+// count and guard also know permit: the first permit of a semaphore whose permits expire.
 // lock and trylock of a fenced lock answer the token too; a lease of -1 is renewed by Redisson's watchdog.
 
 import java.io.BufferedReader;
@@ -37,6 +39,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -137,7 +140,8 @@ public class Peer {
                 RLock lock = lock(words);
                 return "ok " + lock.getHoldCount() + " " + lock.isLocked() + " " + lock.remainTimeToLive();
             case "count":
-                return count(lock(words), client(words).getBucket(words.get(4), StringCodec.INSTANCE), number(words, 5));
+            case "guard":
+                return count(words, client(words).getBucket(words.get(4), StringCodec.INSTANCE), verb.equals("guard"));
             case "permit":
                 return permit(client(words).getPermitExpirableSemaphore(words.get(3)), words);
             case "semaphore":
@@ -224,18 +228,37 @@ public class Peer {
         return lock.tryLock(wait, lease, MS) ? "ok yes" : "ok no";
     }
 
-    private static String count(RLock lock, RBucket<String> key, long times) throws InterruptedException {
-        for (long i = 0; i < times; ++i) {
-            lock.lock();
+    private String count(List<String> words, RBucket<String> key, boolean guarded) throws InterruptedException {
+        boolean permits = words.get(2).equals("permit");
+        RPermitExpirableSemaphore semaphore = client(words).getPermitExpirableSemaphore(words.get(3));
+        RLock lock = permits ? null : lock(words);
+        for (long i = number(words, 5); i > 0; --i) {
+            String permit = null;
+            if (permits) {
+                permit = semaphore.acquire();
+            } else {
+                lock.lock();
+            }
             try {
-                String before = key.get();
-                TimeUnit.MICROSECONDS.sleep(ThreadLocalRandom.current().nextInt(1000));
-                key.set(String.valueOf((before == null ? 0 : Long.parseLong(before)) + 1));
+                addOne(key, guarded);
             } finally {
-                lock.unlock();
+                if (permits) {
+                    semaphore.release(permit);
+                } else {
+                    lock.unlock();
+                }
             }
         }
-        return "ok " + times;
+        return "ok " + words.get(5);
+    }
+
+    private static void addOne(RBucket<String> key, boolean guarded) throws InterruptedException {
+        String before = key.get();
+        TimeUnit.MICROSECONDS.sleep(ThreadLocalRandom.current().nextInt(1000));
+        if (guarded && !Objects.equals(key.get(), before)) {
+            throw new IllegalStateException("somebody else was here");
+        }
+        key.set(String.valueOf((before == null ? 0 : Long.parseLong(before)) + 1));
     }
 
     // -------------------------------------------------------------------------------------------------- semaphores

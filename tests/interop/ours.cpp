@@ -1,0 +1,263 @@
+// Our own locks in a process of their own, driven as redisson/Peer.java is: the same commands, so
+// that a test can say the same to both and compare, and can kill either of them.
+//
+//   client C single|sentinel|cluster address=h:p[,h:p…] [master=N] [watchdog_ms=N] [layout=plain]
+//            [counter=h:p]      watchdog_ms: the ttl that is renewed. counter: where keys to count
+//                               are, if not at the address
+//   lock C H KIND NAME [lease_ms] · trylock C H KIND NAME wait_ms lease_ms · unlock C H KIND NAME
+//   held C H KIND NAME         "yes" while the newest lease of this hand is held
+//   count C H KIND NAME KEY n  n times: lock, read KEY, pause up to 1 ms, write it plus 1, unlock
+//   guard C H KIND NAME KEY n  the same, and fails if somebody else has written meanwhile
+//   permit C H set|acquire|tryacquire|release NAME …
+//
+// KIND: plain, fair, read, write, spin, fenced, permit, multi. A fenced lock answers its fence.
+
+#include "servers/redis_link.hpp"
+
+#include <holdfast/client.hpp>
+#include <holdfast/multi_lock.hpp>
+#include <holdfast/mutex.hpp>
+#include <holdfast/semaphore.hpp>
+#include <holdfast/shared_mutex.hpp>
+
+#include <condition_variable>
+#include <deque>
+#include <iostream>
+#include <map>
+#include <mutex>
+#include <poll.h>
+#include <random>
+#include <sstream>
+#include <stdexcept>
+#include <thread>
+#include <unistd.h>
+#include <variant>
+
+namespace holdfast::interop {
+namespace {
+
+using words = std::vector<std::string>;
+using held_lease = std::variant<lease, multi_lease>;
+
+duration milliseconds(const std::string& text) {
+    return std::chrono::milliseconds{std::stoll(text)};
+}
+
+words split(const std::string& text, char at) {
+    words parts;
+    std::istringstream in{text};
+    for (std::string one; std::getline(in, one, at);)
+        parts.push_back(one);
+    return parts;
+}
+
+struct party_of_test {
+    client ours;
+    duration ttl;
+    std::uint16_t counter_port;
+};
+
+party_of_test open_as(const words& said) { // C topology setting=value…
+    std::map<std::string, std::string> set;
+    for (std::size_t i = 2; i < said.size(); ++i)
+        set.emplace(said[i].substr(0, said[i].find('=')), said[i].substr(said[i].find('=') + 1));
+    const auto scheme = said[1] == "single" ? std::string{"redis"} : "redis+" + said[1];
+    auto url = scheme + "://" + set["address"];
+    if (set.contains("master"))
+        url += "/" + set["master"];
+    url += "?quarantine=0"; // the servers of tests have just been started, and forgot nothing
+    if (set.contains("layout"))
+        url += "&layout=" + set["layout"];
+    const auto counter = set.contains("counter") ? set["counter"] : set["address"];
+    return {open(url),
+            set.contains("watchdog_ms") ? milliseconds(set["watchdog_ms"])
+                                        : std::chrono::seconds{30},
+            static_cast<std::uint16_t>(std::stoi(counter.substr(counter.rfind(':') + 1)))};
+}
+
+/// A thread, because that is what a hand of Java is. What it holds is its own.
+class hand {
+public:
+    explicit hand(party_of_test& of) : of_{of} {}
+
+    void obey(const std::string& tag, const words& said) {
+        {
+            const std::lock_guard lock{guard_};
+            orders_.emplace_back(tag, said);
+        }
+        changed_.notify_one();
+    }
+
+private:
+    [[noreturn]] void work() {
+        for (;;) {
+            std::unique_lock lock{guard_};
+            changed_.wait(lock, [this] { return !orders_.empty(); });
+            const auto [tag, said] = std::move(orders_.front());
+            orders_.pop_front();
+            lock.unlock();
+            answer(tag, said);
+        }
+    }
+
+    void answer(const std::string& tag, const words& said) {
+        std::string text;
+        try {
+            text = "ok " + done(said);
+        } catch (const std::exception& e) {
+            text = std::string{"error "} + e.what();
+        }
+        const auto line = tag + " " + text + "\n"; // one write: lines of others come between
+        if (::write(STDOUT_FILENO, line.data(), line.size()) < 0)
+            ::_exit(1);
+    }
+
+    std::string done(const words& said) { // verb C H …
+        const auto& verb = said.at(0);
+        if (verb == "lock")
+            return lock(said, forever, said.size() > 5 ? said[5] : "-1");
+        if (verb == "trylock")
+            return lock(said, milliseconds(said.at(5)), said.at(6));
+        if (verb == "unlock")
+            return unlock(said);
+        if (verb == "held")
+            return std::visit([](const auto& one) { return one.held() ? "yes" : "no"; },
+                              mine_.at(said.at(3) + " " + said.at(4)).back());
+        if (verb == "count" || verb == "guard")
+            return count(said);
+        if (verb == "permit")
+            return permit(said);
+        throw std::invalid_argument{"there is no command " + verb};
+    }
+
+    std::optional<held_lease>
+    acquired(const words& said, duration wait, const std::string& for_ms) {
+        const auto& kind = said.at(3);
+        const auto& name = said.at(4);
+        acquire_options o;
+        o.ttl = for_ms == "-1" ? of_.ttl : milliseconds(for_ms);
+        o.renew = for_ms == "-1";
+        o.order = kind == "fair" ? queueing::fair : queueing::plain;
+        if (kind == "spin")
+            o.waiting = waiting::spin();
+        std::optional<held_lease> made;
+        const auto keep = [&](auto got) {
+            if (got)
+                made.emplace(std::move(*got));
+        };
+        if (kind == "read")
+            keep(shared_mutex{of_.ours, name}.try_acquire_shared_for(wait, o));
+        else if (kind == "write")
+            keep(shared_mutex{of_.ours, name}.try_acquire_for(wait, o));
+        else if (kind == "permit")
+            keep(semaphore{of_.ours, name, permits_}.try_acquire_for(wait, o));
+        else if (kind == "multi") {
+            std::vector<multi_lock::member> members;
+            for (const auto& one : split(name, ','))
+                members.emplace_back(one);
+            keep(multi_lock{of_.ours, members}.try_acquire_for(wait, o));
+        } else
+            keep(mutex{of_.ours, name}.try_acquire_for(wait, o));
+        return made;
+    }
+
+    std::string lock(const words& said, duration wait, const std::string& for_ms) {
+        auto got = acquired(said, wait, for_ms);
+        if (!got)
+            return "no";
+        std::string answer = said.at(0) == "trylock" ? "yes" : "";
+        if (said.at(3) == "fenced")
+            answer +=
+                (answer.empty() ? "" : " ") + std::to_string(std::get<lease>(*got).fence().value());
+        mine_[said.at(3) + " " + said.at(4)].push_back(std::move(*got));
+        return answer;
+    }
+
+    std::string unlock(const words& said) {
+        auto& all = mine_.at(said.at(3) + " " + said.at(4));
+        if (all.empty())
+            throw std::logic_error{"this hand holds nothing of that name"};
+        auto last = std::move(all.back());
+        all.pop_back();
+        if (std::visit([](auto& one) { return one.release(); }, last) != release_result::released)
+            throw std::runtime_error{"it was not held any more"};
+        return "";
+    }
+
+    std::string count(const words& said) {
+        auto keys = servers::redis_link::over_tcp(of_.counter_port);
+        const auto& key = said.at(5);
+        for (auto left = std::stoi(said.at(6)); left > 0; --left) {
+            auto got = acquired(said, forever, "-1");
+            const auto before = keys.ask({"GET", key});
+            std::this_thread::sleep_for(std::chrono::microseconds{chance_() % 1000});
+            if (said.at(0) == "guard" && !(keys.ask({"GET", key}) == before))
+                throw std::runtime_error{"somebody else was here"};
+            const auto number = before.is_nil() ? 0 : std::stoll(before.text);
+            keys.ask({"SET", key, std::to_string(number + 1)});
+        }
+        return said.at(6);
+    }
+
+    std::string permit(const words& said) { // permit C H verb NAME …
+        const auto& verb = said.at(3);
+        if (verb == "set") {
+            permits_ = static_cast<std::uint32_t>(std::stoul(said.at(5)));
+            return "true";
+        }
+        if (verb == "release")
+            return released_permit(said.at(5));
+        const words wanted{"", "", "", "permit", said.at(4)};
+        auto got = verb == "acquire" ? acquired(wanted, forever, said.size() > 5 ? said[5] : "-1")
+                                     : acquired(wanted, milliseconds(said.at(5)), said.at(6));
+        if (!got)
+            return "null";
+        const auto id = "p" + std::to_string(++last_permit_);
+        permits_out_.emplace(id, std::move(*got));
+        return id;
+    }
+
+    std::string released_permit(const std::string& id) {
+        auto one = permits_out_.extract(id);
+        return std::get<lease>(one.mapped()).release() == release_result::released ? "true"
+                                                                                   : "false";
+    }
+
+    party_of_test& of_;
+    std::map<std::string, std::vector<held_lease>> mine_; // by kind and name
+    std::map<std::string, held_lease> permits_out_;
+    std::uint32_t permits_ = 1;
+    int last_permit_ = 0;
+    std::minstd_rand chance_{std::random_device{}()};
+
+    std::mutex guard_;
+    std::condition_variable changed_;
+    std::deque<std::pair<std::string, words>> orders_;
+    std::thread thread_{[this] { work(); }}; // the last: it uses the others
+};
+
+int serve() {
+    std::map<std::string, party_of_test> clients;
+    std::map<std::string, hand*> hands;
+    for (std::string line; std::getline(std::cin, line);) {
+        auto said = split(line, ' ');
+        const auto tag = said.at(0);
+        said.erase(said.begin());
+        if (said.at(0) == "client") {
+            said.erase(said.begin());
+            clients.insert_or_assign(said.at(0), open_as(said));
+            std::cout << tag << " ok" << std::endl;
+            continue;
+        }
+        auto& whose = hands[said.at(1) + "/" + said.at(2)];
+        if (whose == nullptr)
+            whose = new hand{clients.at(said.at(1))}; // lives as long as the process
+        whose->obey(tag, said);
+    }
+    ::_exit(0); // the test has gone; nobody waits for a clean end
+}
+
+} // namespace
+} // namespace holdfast::interop
+
+int main() { return holdfast::interop::serve(); }
