@@ -153,6 +153,25 @@ TEST_F(redis_restarts, a_policy_that_never_comes_to_bear_is_no_reason) {
     EXPECT_TRUE((mutex{open_ours(), "orders"}.try_acquire({.ttl = 5s})));
 }
 
+TEST_F(redis_restarts, a_server_that_forgot_our_scripts_is_told_them_again) {
+    start();
+    const auto ours = open_ours();
+    const auto others = open_ours();
+    const auto forget = [&] { server->ask({"SCRIPT", "FLUSH"}); };
+    warm_up(others);
+    forget();
+    auto lease = mutex{ours, "orders"}.acquire({.wait = 30s, .ttl = 3s});
+    forget();
+    const auto deadline = lease.deadline();
+    EXPECT_TRUE(eventually([&] { return lease.deadline() > deadline || lease.lost(); }));
+    EXPECT_TRUE(lease.held()) << "it was not renewed";
+    forget();
+    EXPECT_FALSE((mutex{others, "orders"}.try_acquire({.ttl = 3s})));
+    forget();
+    EXPECT_EQ(lease.release(), release_result::released);
+    EXPECT_FALSE(exists("orders"));
+}
+
 class redis_clock : public redis_at_fault {};
 
 TEST_F(redis_clock, jumps_and_the_fence_tells_who_came_last) {
@@ -234,6 +253,21 @@ TEST_F(redis_doors, who_waits_for_one_that_never_opens_is_told_at_once) {
                   (void)mutex{ours, "orders"}.acquire({.wait = 10min, .ttl = 30s});
               }),
               code(errc::backend_refused));
+}
+
+TEST_F(redis_doors, who_may_not_announce_can_release_all_the_same) {
+    start(); // since Redis 7 a new user may use no channel unless somebody thought of it
+    server->ask({"ACL", "SETUSER", "app", "on", ">word", "~*", "+@all", "resetchannels"});
+    const auto ours = open("redis://app:word@" + server->address() + "?quarantine=0");
+    auto lease = mutex{ours, "orders"}.acquire({.wait = 30s, .ttl = 60s});
+    EXPECT_EQ(lease.release(), release_result::released);
+    EXPECT_FALSE(exists("orders"));
+    auto writing = shared_mutex{ours, "orders"}.acquire({.wait = 30s, .ttl = 60s});
+    EXPECT_EQ(writing.release(), release_result::released);
+    auto permit = semaphore{ours, "tickets", 1}.acquire({.wait = 30s, .ttl = 60s});
+    EXPECT_EQ(permit.release(), release_result::released);
+    auto fair = mutex{ours, "fair"}.acquire({.wait = 30s, .ttl = 60s, .order = queueing::fair});
+    EXPECT_EQ(fair.release(), release_result::released);
 }
 
 TEST_F(redis_doors, tls_and_plain_do_not_understand_each_other) {

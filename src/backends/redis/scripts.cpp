@@ -49,6 +49,15 @@ local function same_fence(key, keep)
 end
 )";
 
+/// Since Redis 7 a new user may use no channel. What was freed is free all the same: whoever waits
+/// then has to look from time to time.
+constexpr const char* announcing = R"(
+local function announce(publish, channel, message)
+  local heard = redis.pcall(publish, channel, message)
+  return type(heard) == 'number' and heard or 0
+end
+)";
+
 // KEYS lock token            ARGV holder ttl not_after keep
 constexpr const char* take = R"(
 if redis.call('exists', KEYS[1]) == 0 then
@@ -70,9 +79,9 @@ return {0, redis.call('pttl', KEYS[1]), redis.call('hkeys', KEYS[1])[1]}
 constexpr const char* give_back = R"(
 if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return 0 end
 redis.call('del', KEYS[1])
-local heard = redis.call(ARGV[3], ARGV[2], '0')
+local heard = announce(ARGV[3], ARGV[2], '0')
 local head = redis.call('lindex', KEYS[2], 0)
-if head then heard = heard + redis.call(ARGV[3], ARGV[2] .. ':' .. head, '0') end
+if head then heard = heard + announce(ARGV[3], ARGV[2] .. ':' .. head, '0') end
 return 1 + heard
 )";
 
@@ -170,8 +179,8 @@ elseif redis.call('zscore', KEYS[3], ARGV[1]) then
 end
 local head = purge(KEYS[2], KEYS[3])
 if redis.call('exists', KEYS[1]) == 0 then
-  if head then redis.call(ARGV[3], ARGV[2] .. ':' .. head, '0') end
-  if held == 1 then redis.call(ARGV[3], ARGV[2], '0') end
+  if head then announce(ARGV[3], ARGV[2] .. ':' .. head, '0') end
+  if held == 1 then announce(ARGV[3], ARGV[2], '0') end
 end
 return held
 )";
@@ -225,7 +234,7 @@ if longest > 0 then
   return 1
 end
 redis.call('del', KEYS[1])
-redis.call(ARGV[3], ARGV[2], '0')
+announce(ARGV[3], ARGV[2], '0')
 return 1
 )";
 
@@ -263,12 +272,12 @@ constexpr const char* give_back_write = R"(
 local freed = 0
 if redis.call('get', KEYS[2]) == ARGV[1] then
   redis.call('del', KEYS[2])
-  redis.call(ARGV[3], ARGV[2], '1')
+  announce(ARGV[3], ARGV[2], '1')
 end
 if redis.call('hdel', KEYS[1], ARGV[1] .. ':write') == 0 then return 0 end
 if redis.call('hlen', KEYS[1]) == 1 then redis.call('del', KEYS[1])
 else redis.call('hset', KEYS[1], 'mode', 'read') end
-redis.call(ARGV[3], ARGV[2], '1')
+announce(ARGV[3], ARGV[2], '1')
 return 1
 )";
 
@@ -298,7 +307,7 @@ if out < permits then
   if free < 1 then free = 1 end
   redis.call('set', KEYS[1], told(free - 1), 'keepttl')
   redis.call('zadd', KEYS[2], now + tonumber(ARGV[2]), ARGV[1])
-  if back > 0 and free > 1 then redis.call(ARGV[6], ARGV[5], told(free - 1)) end
+  if back > 0 and free > 1 then announce(ARGV[6], ARGV[5], told(free - 1)) end
   return {1, '0'}
 end
 if back > 0 then redis.call('set', KEYS[1], told(free), 'keepttl') end
@@ -311,7 +320,7 @@ constexpr const char* give_back_permit = R"(
 local limit = redis.call('zscore', KEYS[2], ARGV[1])
 if not limit then return 0 end
 redis.call('zrem', KEYS[2], ARGV[1])
-redis.call(ARGV[3], ARGV[2], told(redis.call('incr', KEYS[1])))
+announce(ARGV[3], ARGV[2], told(redis.call('incr', KEYS[1])))
 return tonumber(limit) > math.floor(us / 1000) and 1 or 0
 )";
 
@@ -340,26 +349,26 @@ if kind == 'hash' then
   end
 end
 local head = purge(KEYS[2], KEYS[3])
-redis.call('publish', ARGV[6], KEYS[1])
+announce('publish', ARGV[6], KEYS[1])
 if kind == 'hash' then
   local mode = redis.call('hget', KEYS[1], 'mode')
   local count = redis.call('hlen', KEYS[1]) - (mode and 1 or 0)
   redis.call('del', KEYS[1])
-  if mode then redis.call(ARGV[4], ARGV[2], '1')
-  else redis.call(ARGV[4], ARGV[1], '0') end
-  if head then redis.call(ARGV[4], ARGV[1] .. ':' .. head, '0') end
+  if mode then announce(ARGV[4], ARGV[2], '1')
+  else announce(ARGV[4], ARGV[1], '0') end
+  if head then announce(ARGV[4], ARGV[1] .. ':' .. head, '0') end
   return count
 end
 if kind == 'string' and ARGV[5] ~= '' then
   redis.call('del', KEYS[1])
-  redis.call(ARGV[4], ARGV[5], '0')
+  announce(ARGV[4], ARGV[5], '0')
   return 1
 end
 local out = redis.call('zrangebyscore', KEYS[4], now, '+inf')
 if kind == 'string' and redis.call('exists', KEYS[4]) == 1 then
   local back = redis.call('zcard', KEYS[4])
   redis.call('del', KEYS[4])
-  redis.call(ARGV[4], ARGV[3], told(redis.call('incrby', KEYS[1], back)))
+  announce(ARGV[4], ARGV[3], told(redis.call('incrby', KEYS[1], back)))
   return #out
 end
 return 0
@@ -401,7 +410,7 @@ constexpr const char* give_back_string = R"(
 local now = redis.call('get', KEYS[1])
 if not now or string.sub(now, 1, 33) ~= ARGV[1] .. '.' then return 0 end
 redis.call('del', KEYS[1])
-return 1 + redis.call(ARGV[3], ARGV[2], '0')
+return 1 + announce(ARGV[3], ARGV[2], '0')
 )";
 
 // KEYS lock                  ARGV ttl holder
@@ -424,19 +433,23 @@ return {1}
 script::script(std::string_view body) : text{body}, sha{sha1_hex(text)} {}
 
 scripts::scripts()
-    : take{joined({in_time, fences, redis::take})}, give_back{redis::give_back},
+    : take{joined({in_time, fences, redis::take})}, give_back{joined(
+                                                        {announcing, redis::give_back})},
       prolong{redis::prolong}, raise{redis::raise}, queue_up{joined(
                                                         {in_time, fences, purge, redis::queue_up})},
-      give_back_fair{joined({in_time, purge, redis::give_back_fair})},
-      read{joined({in_time, redis::read})}, give_back_read{redis::give_back_read},
+      give_back_fair{joined({announcing, in_time, purge, redis::give_back_fair})},
+      read{joined({in_time, redis::read})}, give_back_read{joined(
+                                                {announcing, redis::give_back_read})},
       prolong_read{redis::prolong_read}, write{joined({in_time, fences, redis::write})},
-      give_back_write{redis::give_back_write}, prolong_write{redis::prolong_write},
-      take_permit{joined({in_time, redis::take_permit})}, give_back_permit{joined(
-                                                              {in_time, redis::give_back_permit})},
+      give_back_write{joined({announcing, redis::give_back_write})},
+      prolong_write{redis::prolong_write}, take_permit{joined(
+                                               {announcing, in_time, redis::take_permit})},
+      give_back_permit{joined({announcing, in_time, redis::give_back_permit})},
       prolong_permit{joined({in_time, redis::prolong_permit})},
-      take_by_force{joined({in_time, purge, redis::take_by_force})},
+      take_by_force{joined({announcing, in_time, purge, redis::take_by_force})},
       look{joined({in_time, redis::look})}, take_string{joined({in_time, redis::take_string})},
-      give_back_string{redis::give_back_string}, prolong_string{redis::prolong_string} {}
+      give_back_string{joined({announcing, redis::give_back_string})}, prolong_string{
+                                                                           redis::prolong_string} {}
 
 std::array<const script*, 18> scripts_to_load() {
     const auto& all = all_scripts();
