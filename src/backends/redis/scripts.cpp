@@ -474,7 +474,8 @@ std::array<const script*, 18> scripts_to_load() {
 }
 
 const scripts& all_scripts() {
-    static const scripts all;
+    // Never destroyed: a client may still be closing on a thread of its own when the program ends.
+    static const auto& all = *new scripts;
     return all;
 }
 
