@@ -81,11 +81,7 @@ struct loop::parts {
 
 loop::loop(std::function<void()> on_timer) : parts_{std::make_unique<parts>(std::move(on_timer))} {}
 
-loop::~loop() {
-    stop();
-    for (auto& one : parts_->all_watched)
-        one.descriptor.release(); // not ours to close
-}
+loop::~loop() { stop(); }
 
 void loop::wake_at(instant when) {
     // Zero would disarm the timer; a past instant fires at once.
@@ -114,6 +110,10 @@ void loop::stop() {
     parts_->context.stop();
     if (parts_->thread.joinable() && !is_this_thread())
         parts_->thread.join();
+    // Not ours to close, and about to be closed: its number may soon mean something else.
+    for (auto& one : parts_->all_watched)
+        if (one.descriptor.is_open())
+            one.descriptor.release();
 }
 
 bool loop::is_this_thread() const { return parts_->runs_on.load() == std::this_thread::get_id(); }

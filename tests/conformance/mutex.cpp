@@ -250,18 +250,14 @@ TEST_P(mutex_conformance, a_storm_of_all_ways_of_asking_leaves_nothing_behind) {
                     mutex door{clients[t % 2], "room/" + std::to_string(room)};
                     const acquire_options options{.ttl = chance() % 2 == 0 ? 10s : 20s};
                     std::optional<lease> got;
-                    switch (chance() % 4) {
-                    case 0:
-                        got = door.try_acquire(options);
-                        break;
-                    case 1:
-                        got = door.try_acquire_for(1ms, options);
-                        break;
-                    case 2:
-                        got = door.try_acquire_for(20ms, options);
-                        break;
-                    default:
-                        got = door.acquire(options);
+                    const auto how = chance() % 4;
+                    try {
+                        got = how == 0   ? door.try_acquire(options)
+                              : how == 1 ? door.try_acquire_for(1ms, options)
+                              : how == 2 ? door.try_acquire_for(20ms, options)
+                                         : door.acquire(options);
+                    } catch (const error& e) { // a server may need longer than a millisecond
+                        EXPECT_TRUE(promises().reach == reach::network && how != 3) << e.what();
                     }
                     if (!got)
                         continue;

@@ -28,6 +28,12 @@ HOLDFAST_SUITE(rest_conformance, pushed_wakes);
     return times;
 }
 
+#ifdef __SANITIZE_THREAD__
+constexpr long few = 60; // it has a thread of its own that looks around all the time
+#else
+constexpr long few = 10;
+#endif
+
 // Two seconds, told by the clock of the engine: a wait that ends.
 void let_time_pass(place& where) {
     const auto held = mutex{where.open(), "an hourglass"}.acquire();
@@ -41,7 +47,7 @@ TEST_P(rest_conformance, a_waiter_sleeps_until_it_is_its_turn) {
     waiter.queued();
     const auto before = times_asleep(waiter.pid());
     let_time_pass(here());
-    EXPECT_LE(times_asleep(waiter.pid()) - before, 10);
+    EXPECT_LE(times_asleep(waiter.pid()) - before, few);
     EXPECT_EQ(held.release(), release_result::released);
     (void)waiter.granted();
 }
@@ -51,7 +57,7 @@ TEST_P(rest_conformance, a_holder_is_left_alone) {
     (void)holder.acquires({.name = "orders/42"});
     const auto before = times_asleep(holder.pid());
     let_time_pass(here());
-    EXPECT_LE(times_asleep(holder.pid()) - before, 10);
+    EXPECT_LE(times_asleep(holder.pid()) - before, few);
     EXPECT_TRUE(holder.holds());
 }
 
