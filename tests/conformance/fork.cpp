@@ -141,8 +141,6 @@ TEST_P(fork_conformance, the_client_of_the_parent_is_of_no_use_to_the_child) {
     EXPECT_TRUE(orders.try_acquire()) << "and the parent does not even notice";
 }
 
-// ThreadSanitizer lets no child of a program with threads start any.
-#ifndef __SANITIZE_THREAD__
 TEST_P(fork_conformance, the_child_opens_a_client_of_its_own) {
     const auto client = open();
     auto lease = mutex{client, "orders/42"}.acquire();
@@ -159,7 +157,6 @@ TEST_P(fork_conformance, the_child_opens_a_client_of_its_own) {
     EXPECT_TRUE(lease.held());
     EXPECT_TRUE((mutex{client, "orders/43"}.try_acquire()));
 }
-#endif
 
 TEST_P(fork_conformance, parent_and_child_exclude_each_other) {
     const auto client = open();
