@@ -568,7 +568,7 @@ void machine::judge(flight& f, bool time_is_up, instant now, actions& out) {
         for (member m = 0; m < rules_.members; ++m)
             if (const auto& s = d->seats[m]; is_keeper(*d, s))
                 kept += kept_[m].at(s.given.terms.bond).renewed_in >= f.number;
-        if (kept >= (has(defect::quorum_renewed_by_few) ? 1 : rules_.needed)) {
+        if (kept >= rules_.needed) {
             answer.outcome = holdfast::renewed::yes;
             answer.terms = terms_of(*d, now);
         } else if (may_have(*d)) {

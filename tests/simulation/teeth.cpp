@@ -44,8 +44,7 @@ constexpr mutant all_mutants[] = {
     {defect::quorum_one_nonce, "q3_one_nonce", draw_quorum},
     {defect::quorum_one_round, "q4_one_round", draw_quorum},
     {defect::quorum_deadline_of_reply, "q5_deadline_of_reply", draw_quorum},
-    {defect::quorum_renewed_by_few, "q6_renewed_by_few", draw_quorum},
-    {defect::quorum_no_quarantine, "q7_no_quarantine", draw_quorum},
+    {defect::quorum_no_quarantine, "q6_no_quarantine", draw_quorum},
 };
 
 class teeth : public testing::TestWithParam<mutant> {

@@ -130,10 +130,11 @@ TEST_F(redis_listener, gives_up_a_channel_of_its_own_at_once_and_a_shared_one_la
     auto there = peer_.accept();
     (void)there.hear();
     (void)there.hear();
-    while (there.readable_within(100ms)) // it may be said twice, if the line opens just now
-        EXPECT_EQ(there.hear(), (words{"SUBSCRIBE", "mine"}));
     ears_.listen("ours", nonce_of(1), boot_clock::now());
-    EXPECT_EQ(there.hear(), (words{"SUBSCRIBE", "ours"}));
+    auto heard = there.hear();
+    if (heard == words{"SUBSCRIBE", "mine"}) // said twice, because the line opened just then
+        heard = there.hear();
+    EXPECT_EQ(heard, (words{"SUBSCRIBE", "ours"}));
     ears_.stop("ours", nonce_of(1), listener::keeping::warm);
     ears_.stop("mine", nonce_of(1), listener::keeping::none);
     EXPECT_EQ(there.hear(), (words{"UNSUBSCRIBE", "mine"}));
