@@ -1,4 +1,5 @@
 #include "client/engine_entry.hpp"
+#include "runtime/pause.hpp"
 #include "runtime/random.hpp"
 
 #include <holdfast/client.hpp>
@@ -6,7 +7,6 @@
 
 #include <cstdlib>
 #include <string>
-#include <thread>
 #include <utility>
 
 // One weak reference for each engine that exists; null where its library is not linked.
@@ -52,7 +52,7 @@ connect(std::string_view url, bool children_keep_locks, const retry_policy& poli
             const auto pause = policy.pause_before(retry, boot_clock::now() - began, chance.next());
             if (!pause)
                 throw;
-            std::this_thread::sleep_for(*pause);
+            detail::pause_for(*pause);
         }
     }
 }

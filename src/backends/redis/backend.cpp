@@ -61,25 +61,6 @@ constexpr std::size_t most_doubts = 1000;
 
 } // namespace
 
-/// Keeps what we say of ourselves true, from time to time.
-class redis_backend::note_writer final : public attended {
-public:
-    explicit note_writer(redis_backend& of) : of_{of} {}
-    void on_ready(bool, bool) override {}
-    instant on_time(instant now) override {
-        const bool holds = of_.holds_something();
-        if (holds) // whoever holds a lock for a while wants to know if it is taken away
-            for (const auto& where : of_.directory_->primaries())
-                where->ears().open();
-        if (const auto text = of_.notebook_.due(now, holds))
-            of_.write_note(*text);
-        return of_.notebook_.next(now);
-    }
-
-private:
-    redis_backend& of_;
-};
-
 redis_backend::redis_backend(options o)
     : how_{std::move(o)}, able_{abilities(how_)}, protocol_{how_.layout,
                                                             how_.prefix,
@@ -106,16 +87,25 @@ redis_backend::redis_backend(options o)
     };
     with->moved = [this] { listen_where_names_live_now(); };
     directory_ = make_directory(std::move(with));
-    note_writer_ = std::make_shared<note_writer>(*this);
-    writers_id_ = background_->attend(note_writer_);
+    ticker_.emplace(background_, [this](instant now) { return from_time_to_time(now); });
 }
 
 redis_backend::~redis_backend() {
-    background_->leave(writers_id_);
+    ticker_.reset();
     directory_->close();
 }
 
 // ----------------------------------------------------------------------------------- what we say
+
+instant redis_backend::from_time_to_time(instant now) {
+    const bool holds = holds_something();
+    if (holds) // whoever holds a lock for a while wants to know if it is taken away
+        for (const auto& where : directory_->primaries())
+            where->ears().open();
+    if (const auto text = notebook_.due(now, holds))
+        write_note(*text);
+    return notebook_.next(now);
+}
 
 void redis_backend::introduce(const claim& what) {
     if (!what.by || !notebook_.introduce(*what.by))
@@ -154,7 +144,7 @@ void redis_backend::close(instant by) {
             unheard.push_back(what);
     }
     for (const auto& what : unheard)
-        give_back_unheard(what, by);
+        give_back(what, by, [](const reply&, const failure*) {});
     if (notebook_.close()) {
         const auto key = std::string{note_prefix} + protocol_.holders().uuid();
         std::string bytes;
@@ -174,13 +164,14 @@ void redis_backend::close(instant by) {
     directory_->close();
 }
 
-void redis_backend::give_back_unheard(const held& what, instant answer_by) {
+template <class Done>
+void redis_backend::give_back(const held& what, instant answer_by, Done done) {
     run(
         server::way::hot,
         protocol_.key(what->name),
         answer_by,
         [this, what](std::string& out, calling how) { protocol_.give_back(out, *what, how); },
-        [](const reply&, const failure*) {});
+        std::move(done));
 }
 
 // ------------------------------------------------------------------------------------- attempts
@@ -236,12 +227,8 @@ void redis_backend::ask_for(const call& c, const held& what, joining join, again
 
 void redis_backend::answered(
     const call& c, const held& what, joining join, const reply& r, const failure* f, again second) {
-    {
-        const std::lock_guard lock{guard_};
-        asking_.erase(what->nonce);
-    }
     if (f != nullptr)
-        return events_->attempted(c.ticket, *f);
+        return tell(c, what, *f);
     auto verdict = protocol_.attempted(r, *what);
     using kind = protocol::verdict::kind;
     switch (verdict.is) {
@@ -250,16 +237,25 @@ void redis_backend::answered(
     case kind::contended:
         return refused(c, what, join, verdict);
     case kind::failed:
-        return events_->attempted(c.ticket, std::move(verdict.why));
+        return tell(c, what, std::move(verdict.why));
     case kind::too_late:
         // Or its clock has jumped: now we know it again.
         if (const auto where = directory_->server_of(protocol_.key(what->name)))
             where->clock_is(verdict.server_us, c.asked);
         if (second == again::no && boot_clock::now() < c.answer_by)
             return ask_for(c, what, join, again::yes);
-        return events_->attempted(
-            c.ticket, failure{errc::backend_unavailable, applied::no, "the request came too late"});
+        return tell(
+            c, what, failure{errc::backend_unavailable, applied::no, "the request came too late"});
     }
+}
+
+// Until now it was open what became of it, also while replicas were being asked.
+void redis_backend::tell(const call& c, const held& what, attempt_answer answer) {
+    {
+        const std::lock_guard lock{guard_};
+        asking_.erase(what->nonce);
+    }
+    events_->attempted(c.ticket, std::move(answer));
 }
 
 void redis_backend::granted(const call& c, const held& what, const protocol::verdict& yes) {
@@ -293,7 +289,7 @@ void redis_backend::believe(const call& c, const held& what, const protocol::ver
     }
     if (given.terms.bond == bond_id{1})
         background_->wake_at(c.asked + listens_for_force_after);
-    events_->attempted(c.ticket, given);
+    tell(c, what, given);
 }
 
 failure redis_backend::unacknowledged() const {
@@ -303,16 +299,11 @@ failure redis_backend::unacknowledged() const {
 }
 
 void redis_backend::give_back_and_fail(const call& c, const held& what, const failure& why) {
-    run(
-        server::way::hot,
-        protocol_.key(what->name),
-        c.answer_by,
-        [this, what](std::string& out, calling how) { protocol_.give_back(out, *what, how); },
-        [this, c, why](const reply& r, const failure* f) {
-            auto answer = why;
-            answer.applied = f == nullptr && !r.is_error() ? applied::no : applied::maybe;
-            events_->attempted(c.ticket, std::move(answer));
-        });
+    give_back(what, c.answer_by, [this, c, what, why](const reply& r, const failure* f) {
+        auto answer = why;
+        answer.applied = f == nullptr && !r.is_error() ? applied::no : applied::maybe;
+        tell(c, what, std::move(answer));
+    });
 }
 
 // Who wants to wait listens from now on. What was announced before the server heard of that may
@@ -333,7 +324,7 @@ void redis_backend::refused(const call& c, const held& what, joining join, proto
                 events_->woken(what->nonce);
         }
     }
-    events_->attempted(c.ticket, std::move(no.no));
+    tell(c, what, std::move(no.no));
 }
 
 void redis_backend::stop_listening(const claim& what) {
@@ -392,36 +383,26 @@ bool redis_backend::in_doubt(const nonce& whose, instant now) {
 
 void redis_backend::withdraw(const call& c, const held& what) {
     stop_listening(*what);
-    run(
-        server::way::hot,
-        protocol_.key(what->name),
-        c.answer_by,
-        [this, what](std::string& out, calling how) { protocol_.give_back(out, *what, how); },
-        [this, c, what](const reply& r, const failure* f) {
-            const bool done = f == nullptr && protocol::given_back(r) >= 0 &&
-                              !in_doubt(what->nonce, boot_clock::now());
-            events_->withdrawn(c.ticket, done ? applied::no : applied::maybe);
-        });
+    give_back(what, c.answer_by, [this, c, what](const reply& r, const failure* f) {
+        const bool done = f == nullptr && protocol::given_back(r) >= 0 &&
+                          !in_doubt(what->nonce, boot_clock::now());
+        events_->withdrawn(c.ticket, done ? applied::no : applied::maybe);
+    });
 }
 
 void redis_backend::release(const call& c, const held& what, const grant& given) {
     forget(given.terms.bond);
     const auto channel = protocol_.channel(*what);
     manners_.releasing(channel, c.asked);
-    run(
-        server::way::hot,
-        protocol_.key(what->name),
-        c.answer_by,
-        [this, what](std::string& out, calling how) { protocol_.give_back(out, *what, how); },
-        [this, c, what, channel](const reply& r, const failure* f) {
-            const auto gave = f == nullptr ? protocol::given_back(r) : -1;
-            if (gave > 1)
-                heard_by(*what, channel, gave - 1);
-            events_->released(c.ticket,
-                              gave >= 1   ? release_result::released
-                              : gave == 0 ? release_result::lost
-                                          : release_result::unknown);
-        });
+    give_back(what, c.answer_by, [this, c, what, channel](const reply& r, const failure* f) {
+        const auto gave = f == nullptr ? protocol::given_back(r) : -1;
+        if (gave > 1)
+            heard_by(*what, channel, gave - 1);
+        events_->released(c.ticket,
+                          gave >= 1   ? release_result::released
+                          : gave == 0 ? release_result::lost
+                                      : release_result::unknown);
+    });
 }
 
 void redis_backend::heard_by(const claim& what,

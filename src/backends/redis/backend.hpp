@@ -23,6 +23,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -70,11 +71,13 @@ private:
     void believe(const call&, const held&, const protocol::verdict&);
     [[nodiscard]] failure unacknowledged() const;
     void refused(const call&, const held&, joining, protocol::verdict&);
-    void give_back_unheard(const held&, instant answer_by);
+    template <class Done> void give_back(const held&, instant answer_by, Done);
+    void tell(const call&, const held&, attempt_answer);
     void give_back_and_fail(const call&, const held&, const failure&);
     void stop_listening(const claim&);
     void listen_where_names_live_now();
     void heard_by(const claim&, const std::string& channel, std::int64_t listeners);
+    [[nodiscard]] instant from_time_to_time(instant now);
     void introduce(const claim&);
     void write_note(const std::string& text);
     [[nodiscard]] bool holds_something();
@@ -89,7 +92,6 @@ private:
     struct flight;
     struct inspection;
     struct examination;
-    class note_writer;
     void renew_some(const std::shared_ptr<flight>&, std::vector<std::pair<bond_id, held>>);
 
     const options how_;
@@ -101,8 +103,6 @@ private:
     std::unique_ptr<directory> directory_;
     notebook notebook_;
     manners manners_;
-    std::shared_ptr<note_writer> note_writer_;
-    reactor::id writers_id_ = 0;
 
     struct nonce_hash {
         std::size_t operator()(const nonce& n) const noexcept {
@@ -119,6 +119,8 @@ private:
         std::string channel, key;
     };
     std::unordered_map<nonce, place_to_listen, nonce_hash> listening_;
+
+    std::optional<ticker> ticker_; // goes first: it uses all of the above
 };
 
 template <class Encode, class Done>

@@ -60,15 +60,12 @@ struct redirection {
 class cluster_directory final : public directory {
 public:
     explicit cluster_directory(std::shared_ptr<const acquaintance> with)
-        : with_{std::move(with)}, clock_{std::make_shared<clock_face>(*this)},
-          clock_id_{with_->background->attend(clock_)} {
+        : with_{std::move(with)}, ticker_{with_->background,
+                                          [this](instant now) { return on_time(now); }} {
         for (const auto& one : with_->how.servers)
             seeds_.push_back({one.host, one.port});
     }
-    ~cluster_directory() override {
-        with_->background->leave(clock_id_);
-        cluster_directory::close();
-    }
+    ~cluster_directory() override { cluster_directory::close(); }
 
     void ask(server::way w,
              std::string_view key,
@@ -105,13 +102,6 @@ public:
 
 private:
     using guest = waiting_room::guest;
-    struct clock_face final : attended {
-        explicit clock_face(cluster_directory& d) : of{d} {}
-        void on_ready(bool, bool) override {}
-        instant on_time(instant now) override { return of.on_time(now); }
-        cluster_directory& of;
-    };
-
     void send(guest g, int redirections) {
         auto where = server_of(g.key);
         if (!where) {
@@ -297,8 +287,7 @@ private:
     }
 
     const std::shared_ptr<const acquaintance> with_;
-    const std::shared_ptr<clock_face> clock_;
-    const reactor::id clock_id_;
+    const ticker ticker_;
     waiting_room room_;
     std::vector<endpoint> seeds_;
     std::mutex guard_;

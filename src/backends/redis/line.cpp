@@ -43,8 +43,10 @@ bool line::settled() const {
     return parked_.empty() && unanswered_.empty();
 }
 
-failure line::failed(std::string sentence, errc code) const {
-    return {code, applied::no, settings_.where.text() + ": " + std::move(sentence)};
+failure line::failed(std::string sentence) const {
+    return {errc::backend_unavailable,
+            applied::no,
+            settings_.where.text() + ": " + std::move(sentence)};
 }
 
 // --------------------------------------------------------------------------------------- asking
@@ -410,12 +412,6 @@ void line::break_off(guard& lock, failure why) {
     if (settings_.broken)
         settings_.broken(why);
     lock.lock();
-}
-
-void line::cut(const failure& why) {
-    guard lock{guard_};
-    if (state_ != state::resting && state_ != state::closed)
-        break_off(lock, why);
 }
 
 void line::move_to(const endpoint& to) {

@@ -67,9 +67,6 @@ public:
     /// Connects now if need be.
     void open_now();
 
-    /// Ends the connection, as if the server had; the next request makes another.
-    void cut(const failure&);
-
     /// Another address from now on, with a new connection.
     void move_to(const endpoint&);
 
@@ -108,7 +105,7 @@ private:
     [[nodiscard]] bool take(const reply&, std::uint64_t generation);
     void break_off(guard&, failure why);
     [[nodiscard]] instant next_due(instant now) const;
-    [[nodiscard]] failure failed(std::string sentence, errc = errc::backend_unavailable) const;
+    [[nodiscard]] failure failed(std::string sentence) const;
 
     const std::shared_ptr<reactor> reactor_; // a resolver's thread may outlive the backend
     line_settings settings_;

@@ -63,7 +63,6 @@ private:
     void broken();
     void heard(const reply&);
     void unheard(std::string_view channel);
-    void subscribe(const std::string& name);
     void moved_away(std::string_view error);
     template <class Which> void drop_and_wake(Which);
     void drop_idle(instant now, std::string& out);

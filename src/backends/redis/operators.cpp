@@ -3,6 +3,7 @@
 #include "backends/redis/backend.hpp"
 #include "backends/redis/errors.hpp"
 #include "backends/redis/looking.hpp"
+#include "runtime/wall_clock.hpp"
 
 #include <algorithm>
 #include <fnmatch.h>
@@ -285,10 +286,7 @@ void redis_backend::examine_all(const call& c) {
         {{"TIME"},
          [](server_state& s, const reply& r) {
              if (const auto seconds = r[0].number())
-                 s.clock_difference = std::chrono::seconds{
-                     *seconds - std::chrono::duration_cast<std::chrono::seconds>(
-                                    std::chrono::system_clock::now().time_since_epoch())
-                                    .count()};
+                 s.clock_difference = std::chrono::seconds{*seconds} - detail::wall_clock_seconds();
          }},
         {{"INFO"}, [](server_state& s, const reply& r) { learn_from_info(s.facts, r.text()); }},
     };

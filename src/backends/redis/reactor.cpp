@@ -105,4 +105,17 @@ void reactor::on_timer() {
         wake_at(next);
 }
 
+struct ticker::face final : attended {
+    explicit face(std::function<instant(instant)> f) : tell{std::move(f)} {}
+    void on_ready(bool, bool) override {}
+    instant on_time(instant now) override { return tell(now); }
+    const std::function<instant(instant)> tell;
+};
+
+ticker::ticker(std::shared_ptr<reactor> r, std::function<instant(instant)> on_time)
+    : reactor_{std::move(r)}, face_{std::make_shared<face>(std::move(on_time))},
+      id_{reactor_->attend(face_)} {}
+
+ticker::~ticker() { reactor_->leave(id_); }
+
 } // namespace holdfast::redis

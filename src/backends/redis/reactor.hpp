@@ -6,6 +6,7 @@
 #include <holdfast/clock.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -20,6 +21,23 @@ public:
 
 protected:
     ~attended() = default;
+};
+
+class reactor;
+
+/// Somebody who is told of time alone, for as long as he keeps this.
+class ticker {
+public:
+    ticker(std::shared_ptr<reactor>, std::function<instant(instant now)> on_time);
+    ~ticker();
+    ticker(const ticker&) = delete;
+    ticker& operator=(const ticker&) = delete;
+
+private:
+    struct face;
+    const std::shared_ptr<reactor> reactor_;
+    const std::shared_ptr<face> face_;
+    const std::uint64_t id_;
 };
 
 class reactor {

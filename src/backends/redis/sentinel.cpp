@@ -17,8 +17,8 @@ constexpr duration sentinels_patience = std::chrono::milliseconds{500};
 class sentinel_directory final : public directory {
 public:
     explicit sentinel_directory(std::shared_ptr<const acquaintance> with)
-        : with_{std::move(with)}, clock_{std::make_shared<clock_face>(*this)},
-          clock_id_{with_->background->attend(clock_)} {
+        : with_{std::move(with)}, ticker_{with_->background,
+                                          [this](instant now) { return on_time(now); }} {
         for (const auto& one : with_->how.servers) {
             const endpoint where{one.host, one.port};
             ask_.push_back(line::make(with_->background, settings(where)));
@@ -35,10 +35,7 @@ public:
         }
     }
 
-    ~sentinel_directory() override {
-        with_->background->leave(clock_id_);
-        sentinel_directory::close();
-    }
+    ~sentinel_directory() override { sentinel_directory::close(); }
 
     void ask(server::way w,
              std::string_view key,
@@ -79,14 +76,6 @@ public:
     }
 
 private:
-    /// Our ears for time, apart from us: whoever holds it may outlive us for a moment.
-    struct clock_face final : attended {
-        explicit clock_face(sentinel_directory& d) : of{d} {}
-        void on_ready(bool, bool) override {}
-        instant on_time(instant now) override { return of.on_time(now); }
-        sentinel_directory& of;
-    };
-
     [[nodiscard]] line_settings settings(const endpoint& where) const {
         line_settings s;
         s.where = where;
@@ -235,8 +224,7 @@ private:
     }
 
     const std::shared_ptr<const acquaintance> with_;
-    const std::shared_ptr<clock_face> clock_;
-    const reactor::id clock_id_;
+    const ticker ticker_;
     std::vector<std::shared_ptr<line>> ask_, hear_;
     waiting_room room_;
     mutable std::mutex guard_;
