@@ -5,10 +5,12 @@
 function(holdfast_compile target)
     target_compile_features(${target} PRIVATE cxx_std_20)
     set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
-    # False positives in GCC 12: -Wnull-dereference (so it is left out), -Wmismatched-new-delete (the frames of coroutines).
+    # False positives in GCC 12: -Wnull-dereference (so it is left out), -Wmismatched-new-delete (the frames of
+    # coroutines), -Wrestrict (a literal + a string).
     target_compile_options(${target} PRIVATE
         -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast -Wnon-virtual-dtor
         -Wno-mismatched-new-delete
+        -Wno-restrict
         "-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=")
 endfunction()
 
