@@ -37,14 +37,20 @@ constexpr int lowest_inherited = 200; // out of the way of what shells and progr
     return descriptor{::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW)};
 }
 
+/// Until it is open, whoever sweeps takes it for a dead one's, and away: then it is made anew.
 [[nodiscard]] descriptor make_fifo(const std::string& path, const sharing& who) {
-    if (::mkfifo(path.c_str(), 0600) != 0)
-        fail(path, errno);
-    auto fifo = open_both_ends(path);
-    if (!fifo)
-        fail(path, errno);
-    who.give(fifo.get());
-    return fifo;
+    constexpr int attempts = 100;
+    for (int i = 0; i < attempts; ++i) {
+        if (::mkfifo(path.c_str(), 0600) != 0)
+            fail(path, errno);
+        if (auto fifo = open_both_ends(path)) {
+            who.give(fifo.get());
+            return fifo;
+        }
+        if (errno != ENOENT)
+            break;
+    }
+    fail(path, errno);
 }
 
 /// The end that tells that we live. Only if children are to keep our locks, they inherit it. (Else

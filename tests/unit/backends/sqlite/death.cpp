@@ -61,6 +61,24 @@ TEST_F(sqlite_death, a_holder_that_dies_while_a_waiter_asks_again_is_noticed) {
     }
 }
 
+// Whoever comes in sweeps away what the dead have left; what others are just making is not that.
+TEST_F(sqlite_death, those_who_come_in_at_the_same_time_do_not_sweep_each_other_away) {
+    const auto comes_and_goes = [this](const auto& tell) {
+        int refused = 0;
+        for (int round = 0; round < 200; ++round) {
+            peer p{file, here};
+            const auto answer = p.attempt(claim_for({.mode = mode::shared, .ttl = 1h}));
+            refused += std::holds_alternative<failure>(answer) ? 1 : 0;
+        }
+        tell(refused);
+        return 0;
+    };
+    process a{comes_and_goes}, b{comes_and_goes}, c{comes_and_goes};
+    EXPECT_EQ(a.hear(), 0);
+    EXPECT_EQ(b.hear(), 0);
+    EXPECT_EQ(c.hear(), 0);
+}
+
 TEST_F(sqlite_death, a_try_sees_that_the_holder_is_dead) {
     auto holder = holder_of({.ttl = 1h});
     static_cast<void>(holder.hear());
