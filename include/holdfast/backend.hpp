@@ -20,6 +20,7 @@
 #include <array>
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -82,6 +83,7 @@ struct grant {
     std::uint32_t reserved = 0; ///< how many numbers above `fence` belong to this grant too
     bond_terms terms;
     instant since{}; ///< when the engine decided, if it knows that on our clock; for observers
+    std::uint32_t passes = 64; ///< how often it may be passed on; fewer where others wait
 };
 
 /// The answer no. A normal answer.
@@ -217,6 +219,18 @@ public:
     /// caller, or the client's loop.
     [[nodiscard]] virtual int descriptor() const noexcept { return -1; }
     virtual void on_readable() {}
+
+    /// Blocks until there is something to read or `nudge` is readable, says `woken`, and does what
+    /// is to be done. For engines that can do so with fewer calls to the kernel; false: this one
+    /// cannot, and nothing was done.
+    [[nodiscard]] virtual bool wait_readable(int /*nudge*/,
+                                             const std::function<void()>& /*woken*/) {
+        return false;
+    }
+
+    /// Whether anybody watches the descriptor. While nobody does, nothing may be kept back in the
+    /// hope of what will be read.
+    virtual void watched(bool) {}
 
     /// The same for what must not wait for a caller to be scheduled, such as renewals: only the
     /// client's loop watches it.

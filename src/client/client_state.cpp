@@ -60,7 +60,12 @@ client_state::client_state(std::unique_ptr<backend> engine, client_options optio
                                                                        options.observer)},
       core_{{backend_->able(), ourselves(options.purpose), generation_, observer_ != nullptr},
             chance_},
-      watch_{backend_->descriptor(), [this] { backend_->on_readable(); }}, loop_{[this] {
+      watch_{
+          backend_->descriptor(),
+          [this] { backend_->on_readable(); },
+          {[this](int nudge, const auto& woken) { return backend_->wait_readable(nudge, woken); },
+           [this](bool yes) { backend_->watched(yes); }}},
+      loop_{[this] {
           decide(patience::full, [this](instant now, actions& out) {
               timer_ = never;
               core_.on_time(now, out);

@@ -72,8 +72,8 @@ void sleeper::stop_watching() noexcept {
     state_.compare_exchange_strong(seen, awake, std::memory_order_acq_rel);
 }
 
-watch::watch(int descriptor, std::function<void()> on_readable)
-    : descriptor_{descriptor}, on_readable_{std::move(on_readable)} {
+watch::watch(int descriptor, std::function<void()> on_readable, watching_skills can)
+    : descriptor_{descriptor}, on_readable_{std::move(on_readable)}, can_{std::move(can)} {
     if (descriptor_ < 0)
         return;
     for_loop_ = ::epoll_create1(EPOLL_CLOEXEC);
@@ -84,6 +84,7 @@ watch::watch(int descriptor, std::function<void()> on_readable)
     readable.events = EPOLLIN;
     ::epoll_ctl(for_loop_, EPOLL_CTL_ADD, descriptor_, &readable);
     ::epoll_ctl(for_loop_, EPOLL_CTL_ADD, tick_, &readable);
+    watched(true);
 }
 
 watch::~watch() {
@@ -114,19 +115,27 @@ void watch::wait(sleeper& me) {
         }
     }
     lock.unlock();
+    watched(true);
     watch_until_opened(me);
     lock.lock();
-    hand_over();
+    const bool parked = !hand_over();
+    lock.unlock();
+    if (parked)
+        watched(false);
 }
 
 // While it reads for the engine it is awake, and needs no nudge: its own answer may be what it
 // reads.
 void watch::watch_until_opened(sleeper& me) {
+    const auto woken = [&me] { me.stop_watching(); };
+    const std::function<void()> told = woken;
     while (me.begin_watching()) {
+        if (can_.wait && can_.wait(nudge_, told))
+            continue;
         pollfd both[] = {{descriptor_, POLLIN, 0}, {nudge_, POLLIN, 0}};
         if (::poll(both, 2, -1) <= 0)
             continue; // a signal
-        me.stop_watching();
+        woken();
         if (both[1].revents != 0) {
             eventfd_t count = 0;
             ::eventfd_read(nudge_, &count);
@@ -136,15 +145,23 @@ void watch::watch_until_opened(sleeper& me) {
     }
 }
 
-void watch::hand_over() noexcept {
+// False if nobody watches from now on.
+bool watch::hand_over() noexcept {
     watcher_ = nullptr;
-    if (others_.empty())
-        return needs_loop_ > 0 ? loop_watches(true) : arm_tick();
+    if (others_.empty()) {
+        if (needs_loop_ == 0) {
+            arm_tick();
+            return false;
+        }
+        loop_watches(true);
+        return true;
+    }
     // The last in line: the first is likely the next to be served, and would have to hand over
     // again.
     watcher_ = others_.back();
     others_.pop_back();
     watcher_->promote();
+    return true;
 }
 
 void watch::on_loop_readable() {
@@ -171,6 +188,11 @@ void watch::loop_is_needed() noexcept {
 
 void watch::loop_is_needed_less() noexcept { needs_loop_.fetch_sub(1); }
 
+void watch::watched(bool yes) const {
+    if (can_.watched)
+        can_.watched(yes);
+}
+
 void watch::arm_tick() noexcept {
     if (std::exchange(tick_armed_, true))
         return;
@@ -187,6 +209,8 @@ void watch::loop_watches(bool yes) noexcept {
     epoll_event readable{};
     readable.events = yes ? EPOLLIN : 0U;
     ::epoll_ctl(for_loop_, EPOLL_CTL_MOD, descriptor_, &readable);
+    if (yes)
+        watched(true);
 }
 
 void watch::nudge() noexcept { ::eventfd_write(nudge_, 1); }

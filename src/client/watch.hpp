@@ -48,9 +48,17 @@ private:
     std::atomic<int> state_{awake};
 };
 
+/// What an engine can do about being watched, if it can.
+struct watching_skills {
+    /// Waits for itself and for `nudge`, says `woken`, and reads; false: it cannot.
+    std::function<bool(int nudge, const std::function<void()>& woken)> wait{};
+    /// Is told whether anybody watches.
+    std::function<void(bool)> watched{};
+};
+
 class watch {
 public:
-    watch(int descriptor, std::function<void()> on_readable);
+    watch(int descriptor, std::function<void()> on_readable, watching_skills = {});
     ~watch();
     watch(const watch&) = delete;
     watch& operator=(const watch&) = delete;
@@ -67,13 +75,16 @@ private:
     friend class sleeper;
     void wait(sleeper&);
     void watch_until_opened(sleeper&);
-    void hand_over() noexcept;
+    [[nodiscard]] bool hand_over() noexcept;
     void loop_watches(bool) noexcept;
     void arm_tick() noexcept;
     void nudge() noexcept;
 
+    void watched(bool) const;
+
     const int descriptor_;
     const std::function<void()> on_readable_;
+    const watching_skills can_;
     int for_loop_ = -1; // an epoll with the descriptor in it, which it hears or not
     int tick_ = -1;     // a timer that the loop hears
     int nudge_ = -1;    // wakes the caller who watches

@@ -27,14 +27,14 @@ struct with_chance { // made before the engine, which wants it
 };
 
 /// Descriptors of members, watched as one.
-class watched {
+class descriptors {
 public:
-    watched() : all_{::epoll_create1(EPOLL_CLOEXEC)} {
+    descriptors() : all_{::epoll_create1(EPOLL_CLOEXEC)} {
         HOLDFAST_ASSERT(all_ >= 0, "the kernel gave no descriptors");
     }
-    ~watched() { ::close(all_); }
-    watched(const watched&) = delete;
-    watched& operator=(const watched&) = delete;
+    ~descriptors() { ::close(all_); }
+    descriptors(const descriptors&) = delete;
+    descriptors& operator=(const descriptors&) = delete;
 
     void add(int fd, std::size_t number) {
         epoll_event readable{};
@@ -103,8 +103,8 @@ private:
     }
 
     const int timer_;
-    watched pushed_;
-    watched background_;
+    descriptors pushed_;
+    descriptors background_;
 };
 
 void check(const std::vector<std::unique_ptr<backend>>& members) {

@@ -6,7 +6,6 @@ namespace holdfast::detail {
 namespace {
 
 // Long enough to make a hand-over inside a process cheap, short enough that others hardly notice.
-constexpr std::uint32_t passes_at_most = 64;
 constexpr duration passing_time = std::chrono::milliseconds{50};
 
 } // namespace
@@ -45,7 +44,7 @@ bool turnstile::may_pass(const engine_grant& g, instant now) const noexcept {
         return false;
     if (has(defect::never_lets_go))
         return true;
-    return !g.wanted && g.passes < passes_at_most && now - g.since < passing_time;
+    return !g.wanted && g.passes < g.given.passes && now - g.since < passing_time;
 }
 
 fence turnstile::next_fence(const engine_grant& g) noexcept {

@@ -13,6 +13,8 @@ namespace {
 constexpr duration margin = std::chrono::milliseconds{3};
 /// Most leases are over by then, and need no connection for it.
 constexpr duration listens_for_force_after = std::chrono::milliseconds{200};
+/// They cannot say that they want it.
+constexpr std::uint32_t passes_while_others_wait = 8;
 constexpr std::size_t renewed_by_one_script = 100;
 constexpr std::size_t most_doubts = 1000;
 
@@ -168,9 +170,9 @@ template <class Done>
 void redis_backend::give_back(const held& what, instant answer_by, Done done) {
     run(
         server::way::hot,
-        protocol_.key(what->name),
+        what,
         answer_by,
-        [this, what](std::string& out, calling how) { protocol_.give_back(out, *what, how); },
+        [this](std::string& out, const held& w, calling how) { protocol_.give_back(out, *w, how); },
         std::move(done));
 }
 
@@ -213,10 +215,10 @@ void redis_backend::ask_for(const call& c, const held& what, joining join, again
     }
     run(
         server::way::hot,
-        key,
+        what,
         c.answer_by,
-        [this, what, join, not_after](std::string& out, calling how) {
-            protocol_.attempt(out, *what, join, not_after, how);
+        [this, join, not_after](std::string& out, const held& w, calling how) {
+            protocol_.attempt(out, *w, join, not_after, how);
         },
         [this, c, what, join, second, settled](const reply& r, const failure* f) {
             if (f != nullptr && f->applied == applied::maybe) // answered, it is over
@@ -282,6 +284,8 @@ void redis_backend::believe(const call& c, const held& what, const protocol::ver
     given.nonce = what->nonce;
     given.fence = yes.fence;
     given.reserved = yes.reserved;
+    if (!manners_.idle() && manners_.others_listened(protocol_.channel(*what), c.asked))
+        given.passes = passes_while_others_wait;
     {
         const std::lock_guard lock{guard_};
         given.terms = {bond_id{++last_bond_}, c.asked, what->ttl, margin};
@@ -315,7 +319,7 @@ void redis_backend::refused(const call& c, const held& what, joining join, proto
         const auto channel = protocol_.channel(*what);
         {
             const std::lock_guard lock{guard_};
-            listening_[what->nonce] = {channel, protocol_.key(what->name)};
+            listening_[what->nonce] = {channel, protocol_.key(what->name).copy()};
         }
         if (const auto where = directory_->server_of(protocol_.key(what->name))) {
             notebook_.waits(what->nonce, *what, where->clock_at(c.asked));
@@ -392,12 +396,12 @@ void redis_backend::withdraw(const call& c, const held& what) {
 
 void redis_backend::release(const call& c, const held& what, const grant& given) {
     forget(given.terms.bond);
-    const auto channel = protocol_.channel(*what);
-    manners_.releasing(channel, c.asked);
-    give_back(what, c.answer_by, [this, c, what, channel](const reply& r, const failure* f) {
+    if (!manners_.idle())
+        manners_.releasing(protocol_.channel(*what), c.asked);
+    give_back(what, c.answer_by, [this, c, what](const reply& r, const failure* f) {
         const auto gave = f == nullptr ? protocol::given_back(r) : -1;
         if (gave > 1)
-            heard_by(*what, channel, gave - 1);
+            heard_by(*what, protocol_.channel(*what), gave - 1);
         events_->released(c.ticket,
                           gave >= 1   ? release_result::released
                           : gave == 0 ? release_result::lost
@@ -425,10 +429,10 @@ void redis_backend::forget(bond_id bond) {
 void redis_backend::raise_fence(const call& c, const held& what, fence least) {
     run(
         server::way::hot,
-        protocol_.key(what->name),
+        what,
         c.answer_by,
-        [this, what, least](std::string& out, calling how) {
-            protocol_.raise_fence(out, *what, least, how);
+        [this, least](std::string& out, const held& w, calling how) {
+            protocol_.raise_fence(out, *w, least, how);
         },
         [this, c](const reply& r, const failure* f) {
             const auto said = f == nullptr ? protocol::given_back(r) : -1;
@@ -442,9 +446,11 @@ void redis_backend::raise_fence(const call& c, const held& what, fence least) {
 void redis_backend::force_release(const call& c, const std::string& name) {
     run(
         server::way::hot,
-        protocol_.key(name),
+        name,
         c.answer_by,
-        [this, name](std::string& out, calling how) { protocol_.take_by_force(out, name, how); },
+        [this](std::string& out, const std::string& n, calling how) {
+            protocol_.take_by_force(out, n, how);
+        },
         [this, c](const reply& r, const failure* f) {
             if (f != nullptr)
                 return events_->forced(c.ticket, f->code);
@@ -464,16 +470,16 @@ void redis_backend::look_after_force(const std::string& key) {
     {
         const std::lock_guard lock{guard_};
         for (const auto& [_, what] : bonds_)
-            if (key.empty() || protocol_.key(what->name) == key)
+            if (key.empty() || std::string_view{protocol_.key(what->name)} == key)
                 ours.push_back(what);
     }
     for (const auto& what : ours)
         run(
             server::way::renewal,
-            protocol_.key(what->name),
+            what,
             boot_clock::now() + how_.silence,
-            [this, what](std::string& out, calling how) {
-                const claim* one = what.get();
+            [this](std::string& out, const held& w, calling how) {
+                const claim* one = w.get();
                 protocol_.prolong(out, {&one, 1}, how);
             },
             [this, what](const reply& r, const failure*) {
@@ -546,20 +552,20 @@ void redis_backend::renew(const call& c, std::span<const bond_id> bonds) {
 
 void redis_backend::renew_some(const std::shared_ptr<flight>& all,
                                std::vector<std::pair<bond_id, held>> some) {
-    const auto key = protocol_.key(some.front().second->name);
+    const auto first = some.front().second;
     const auto shared =
         std::make_shared<const std::vector<std::pair<bond_id, held>>>(std::move(some));
     run(
         server::way::renewal,
-        key,
+        first,
         all->asked.answer_by,
-        [this, shared](std::string& out, calling how) {
+        [this, shared](std::string& out, const held&, calling how) {
             std::vector<const claim*> claims;
             for (const auto& [_, what] : *shared)
                 claims.push_back(what.get());
             protocol_.prolong(out, claims, how);
         },
-        [this, key, all, shared](const reply& r, const failure* f) {
+        [this, first, all, shared](const reply& r, const failure* f) {
             std::vector<renewal_answer> answers;
             const bool sound = f == nullptr && r.size() == shared->size();
             for (std::size_t i = 0; i < shared->size(); ++i) {
@@ -571,7 +577,7 @@ void redis_backend::renew_some(const std::shared_ptr<flight>& all,
                 else
                     answers.push_back({bond, said == 0 ? renewed::lost : renewed::unknown, {}});
             }
-            const auto where = directory_->server_of(key);
+            const auto where = directory_->server_of(protocol_.key(first->name));
             if (how_.acknowledge == 0 || !where)
                 return all->landed(std::move(answers));
             where->acknowledged(server::way::renewal,

@@ -26,6 +26,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 namespace holdfast::redis {
 
@@ -49,6 +50,11 @@ public:
 
     int descriptor() const noexcept override { return hot_->descriptor(); }
     void on_readable() override { hot_->dispatch(); }
+    bool wait_readable(int nudge, const std::function<void()>& woken) override {
+        hot_->wait(nudge, woken);
+        return true;
+    }
+    void watched(bool yes) override { hot_->watched(yes); }
     int background_descriptor() const noexcept override { return background_->descriptor(); }
     void on_background() override { background_->dispatch(); }
 
@@ -56,14 +62,10 @@ private:
     using held = std::shared_ptr<const claim>;
     enum class again : std::uint8_t { no, yes };
 
-    /// Calls a script wherever the name lives; in full if the server does not know it yet.
-    template <class Encode, class Done>
-    void run(server::way,
-             const std::string& key,
-             instant answer_by,
-             Encode,
-             Done,
-             calling = calling::by_digest);
+    /// Calls a script wherever the name lives; in full if the server does not know it yet. `Whose`
+    /// is a claim or a name, and goes to `encode` too.
+    template <class Whose, class Encode, class Done>
+    void run(server::way, Whose, instant answer_by, Encode, Done, calling = calling::by_digest);
 
     void ask_for(const call&, const held&, joining, again);
     void answered(const call&, const held&, joining, const reply&, const failure*, again);
@@ -123,22 +125,36 @@ private:
     std::optional<ticker> ticker_; // goes first: it uses all of the above
 };
 
-template <class Encode, class Done>
-void redis_backend::run(server::way w,
-                        const std::string& key,
-                        instant answer_by,
-                        Encode encode,
-                        Done done,
-                        calling how) {
-    std::string bytes;
-    bytes.reserve(512);
-    encode(bytes, how);
-    directory_->ask(w, key, bytes, answer_by, [=, this](const reply& r, const failure* f) mutable {
-        if (f == nullptr && how == calling::by_digest && r.is_error() &&
-            first_word(r.text()) == "NOSCRIPT")
-            return run(w, key, answer_by, std::move(encode), std::move(done), calling::in_full);
-        done(r, f);
-    });
+[[nodiscard]] inline const std::string& name_in(const std::shared_ptr<const claim>& what) {
+    return what->name;
+}
+[[nodiscard]] inline const std::string& name_in(const std::string& name) { return name; }
+
+template <class Whose, class Encode, class Done>
+void redis_backend::run(
+    server::way w, Whose whose, instant answer_by, Encode encode, Done done, calling how) {
+    thread_local std::string room; // kept from one request to the next
+    auto bytes = std::exchange(room, {});
+    bytes.clear();
+    encode(bytes, whose, how);
+    const auto key = protocol_.key(name_in(whose)); // a view of it, so it stays
+    directory_->ask(
+        w,
+        key,
+        bytes,
+        answer_by,
+        [=, this, encode = std::move(encode)](const reply& r, const failure* f) mutable {
+            if (f == nullptr && how == calling::by_digest && r.is_error() &&
+                first_word(r.text()) == "NOSCRIPT")
+                return run(w,
+                           std::move(whose),
+                           answer_by,
+                           std::move(encode),
+                           std::move(done),
+                           calling::in_full);
+            done(r, f);
+        });
+    room = std::move(bytes);
 }
 
 } // namespace holdfast::redis

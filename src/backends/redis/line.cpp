@@ -16,6 +16,11 @@ constexpr duration longest_back_off = std::chrono::seconds{1};
 constexpr duration listeners_pulse = std::chrono::seconds{15};
 constexpr int reads_at_a_time = 16; // then the others have their turn
 
+/// A write costs both sides some microseconds, whatever is in it. Two that are under way let the
+/// server work while we read; the further away it is, the more there are.
+constexpr std::size_t writes_under_way = 2;
+constexpr duration worth_another_write = std::chrono::microseconds{50};
+
 } // namespace
 
 std::shared_ptr<line> line::make(std::shared_ptr<reactor> r, line_settings s) {
@@ -28,9 +33,9 @@ line::line(std::shared_ptr<reactor> r, line_settings s, by_make)
     : reactor_{std::move(r)}, settings_{std::move(s)} {}
 
 line::~line() {
-    reactor_->leave(id_);
     if (connection_)
-        reactor_->unwatch(connection_->descriptor());
+        reactor_->unwatch(id_, connection_->descriptor());
+    reactor_->leave(id_);
 }
 
 endpoint line::where() const {
@@ -142,7 +147,7 @@ void line::resolved(std::uint64_t of, std::vector<socket_address> found, std::st
 
 void line::connect_to_next(guard& lock, std::string problem) {
     if (connection_)
-        reactor_->unwatch(connection_->descriptor());
+        reactor_->unwatch(id_, connection_->descriptor());
     connection_.reset();
     while (!addresses_.empty()) {
         const auto to = addresses_.front();
@@ -196,6 +201,7 @@ void line::become_open(guard& lock) {
     state_ = state::open;
     give_up_connecting_ = never;
     opened_ = oldest_sent_ = pinged_ = boot_clock::now();
+    shortest_trip_ = std::chrono::seconds{1};
     auto waiting = std::exchange(parked_, {});
     for (auto& one : waiting)
         put(one.bytes, std::move(one.what));
@@ -211,6 +217,24 @@ void line::become_open(guard& lock) {
 
 // -------------------------------------------------------------------------------------- writing
 
+// Only while somebody is there to read. That nobody is may be said just before we say that we
+// count on it: so we look again.
+bool line::enough_under_way() {
+    const auto more = static_cast<std::size_t>(shortest_trip_ / worth_another_write);
+    if (under_way_.size() < writes_under_way + more || !reactor_->is_watched())
+        return false;
+    reactor_->keeps_back();
+    return reactor_->is_watched();
+}
+
+void line::answered_up_to(std::uint64_t place, instant now) {
+    while (!under_way_.empty() && under_way_.front().ends_at <= place) {
+        shortest_trip_ = std::min(shortest_trip_, now - under_way_.front().when);
+        under_way_.pop_front();
+    }
+}
+
+// Whoever reads the answers to what is under way comes back here.
 void line::flush(guard& lock) {
     if (writing_ || corked_ > 0 || (state_ != state::open && state_ != state::greeting))
         return;
@@ -219,9 +243,13 @@ void line::flush(guard& lock) {
     auto to = connection_;
     while (to && (sending_done_ < sending_.size() || !out_.empty())) {
         if (sending_done_ == sending_.size()) {
+            if (enough_under_way())
+                break;
             sending_.clear();
             sending_done_ = 0;
             sending_.swap(out_);
+            if (state_ == state::open && !settings_.heard)
+                under_way_.push_back({written_ + sending_.size(), boot_clock::now()});
         }
         std::size_t sent = 0;
         lock.unlock();
@@ -270,6 +298,11 @@ void line::on_ready(bool readable, bool writable) {
     }
     if (readable && connection_)
         read(lock);
+}
+
+void line::on_unwatched() {
+    guard lock{guard_};
+    flush(lock);
 }
 
 void line::read(guard& lock) {
@@ -353,6 +386,7 @@ bool line::take(const reply& one, std::uint64_t of) {
         return true;
     }
     const auto done = std::move(unanswered_.front().done);
+    answered_up_to(unanswered_.front().ends_at, last_heard_);
     unanswered_.pop_front();
     oldest_sent_ = last_heard_;
     lock.unlock();
@@ -366,12 +400,13 @@ bool line::take(const reply& one, std::uint64_t of) {
 void line::break_off(guard& lock, failure why) {
     ++generation_;
     if (connection_) {
-        reactor_->unwatch(connection_->descriptor());
+        reactor_->unwatch(id_, connection_->descriptor());
         ::shutdown(connection_->descriptor(), SHUT_RDWR);
     }
     connection_.reset();
     auto unanswered = std::exchange(unanswered_, {});
     auto waiting = std::exchange(parked_, {});
+    under_way_.clear();
     // Whoever is writing now may have handed over all that he has, and not yet said so.
     const auto written = written_ + (writing_ ? sending_.size() - sending_done_ : 0);
     out_.clear();
@@ -432,7 +467,7 @@ void line::close() {
     std::deque<request> unanswered;
     guard lock{guard_};
     if (connection_) {
-        reactor_->unwatch(connection_->descriptor());
+        reactor_->unwatch(id_, connection_->descriptor());
         ::shutdown(connection_->descriptor(), SHUT_RDWR);
     }
     ++generation_;

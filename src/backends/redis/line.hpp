@@ -2,6 +2,7 @@
 
 // One connection that all threads share. Who asks, writes; who waits, reads; requests that are
 // ready at the same moment go out in one write, and the n-th reply belongs to the n-th request.
+// While enough is under way to keep the server busy, what is asked gathers until an answer comes.
 //
 //   RESTING ── somebody asks ──▶ CONNECTING ──▶ GREETING ──▶ OPEN
 //      ▲                            │              │          │
@@ -77,6 +78,7 @@ public:
     [[nodiscard]] bool settled() const; ///< nothing is on its way
 
     void on_ready(bool readable, bool writable) override;
+    void on_unwatched() override;
     instant on_time(instant now) override;
 
 private:
@@ -91,6 +93,10 @@ private:
         std::string bytes;
         request what;
     };
+    struct one_write {
+        std::uint64_t ends_at = 0; // in the stream
+        instant when{};
+    };
     using guard = std::unique_lock<std::mutex>;
 
     void start_connecting(guard&);
@@ -101,6 +107,8 @@ private:
     void become_open(guard&);
     void put(std::string_view bytes, request);
     void flush(guard&);
+    [[nodiscard]] bool enough_under_way();
+    void answered_up_to(std::uint64_t place, instant now);
     void read(guard&);
     [[nodiscard]] bool take(const reply&, std::uint64_t generation);
     void break_off(guard&, failure why);
@@ -127,6 +135,8 @@ private:
 
     std::deque<parked> parked_; // asked before it was open
     std::deque<request> unanswered_;
+    std::deque<one_write> under_way_; // what was written and is not answered, a write each
+    duration shortest_trip_ = std::chrono::seconds{1};
     std::size_t greetings_left_ = 0;
     std::size_t greeting_ = 0;
     instant oldest_sent_{}; // when the first of the unanswered was sent, at the latest

@@ -42,6 +42,13 @@ public:
         channels_[channel].others_until = now + remembered;
     }
 
+    /// Whether somebody heard of a release lately.
+    [[nodiscard]] bool others_listened(const std::string& channel, instant now) {
+        const std::lock_guard lock{guard_};
+        const auto found = channels_.find(channel);
+        return found != channels_.end() && found->second.others_until > now;
+    }
+
     /// A release was announced. The first is our own; the next is that of one who was let go first.
     void heard(const std::string& channel, instant now) {
         const std::lock_guard lock{guard_};

@@ -1,6 +1,7 @@
 #include "backends/redis/names.hpp"
+#include "runtime/assert.hpp"
 
-#include <array>
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 
@@ -25,38 +26,54 @@ constexpr std::array<std::uint16_t, 256> crc_table = [] {
 
 } // namespace
 
-std::string before(std::string_view prefix, std::string_view name) {
+std::size_t composed::size() const noexcept {
+    std::size_t sum = 0;
+    for (const auto part : parts_)
+        sum += part.size();
+    return sum;
+}
+
+void composed::append_to(std::string& out) const {
+    for (const auto part : parts_)
+        out.append(part);
+}
+
+composed::operator std::string() const {
     std::string made;
-    made.reserve(prefix.size() + name.size() + 3);
-    made.append(prefix).append(1, ':');
+    made.reserve(size());
+    append_to(made);
+    return made;
+}
+
+composed before(std::string_view prefix, std::string_view name) {
     if (has_brace(name))
-        return made.append(name);
-    return made.append(1, '{').append(name).append(1, '}');
+        return composed{{prefix, ":", name}};
+    return composed{{prefix, ":{", name, "}"}};
 }
 
-std::string behind(std::string_view name, std::string_view suffix) {
-    std::string made;
-    made.reserve(suffix.size() + name.size() + 3);
+composed behind(std::string_view name, std::string_view suffix, std::string_view more) {
     if (has_brace(name))
-        made.append(name);
-    else
-        made.append(1, '{').append(name).append(1, '}');
-    return made.append(1, ':').append(suffix);
+        return composed{{name, ":", suffix, more}};
+    return composed{{"{", name, "}:", suffix, more}};
 }
 
-std::string reader_key(std::string_view name, std::string_view holder) {
-    return behind(name, holder).append(":rwlock_timeout:1");
+void short_text::append(std::string_view more) {
+    const auto fits = std::min(more.size(), bytes_.size() - size_);
+    HOLDFAST_ASSERT(fits == more.size(), "it is short");
+    std::memcpy(bytes_.data() + size_, more.data(), fits);
+    size_ += fits;
 }
 
-std::string holder_names::of(const nonce& n) const {
+short_text holder_names::of(const nonce& n) const {
     std::uint64_t number = 0;
     std::memcpy(&number, n.bytes.data(), sizeof number);
     number &= ~(std::uint64_t{1} << 63); // a Java long that is not negative
     char digits[24];
     const auto end = std::to_chars(digits, digits + sizeof digits, number).ptr;
-    std::string made;
-    made.reserve(uuid_.size() + 1 + sizeof digits);
-    return made.append(uuid_).append(1, ':').append(digits, end);
+    short_text made{uuid_};
+    made.append(":");
+    made.append({digits, static_cast<std::size_t>(end - digits)});
+    return made;
 }
 
 std::string uuid_from(const nonce& random) {
@@ -86,8 +103,8 @@ std::uint16_t slot_of(std::string_view key) noexcept {
 }
 
 bool keeps_to_one_slot(std::string_view name) noexcept {
-    return slot_of(name) == slot_of(before("x", name)) &&
-           slot_of(name) == slot_of(behind(name, "x"));
+    return slot_of(name) == slot_of(std::string{before("x", name)}) &&
+           slot_of(name) == slot_of(std::string{behind(name, "x")});
 }
 
 } // namespace holdfast::redis

@@ -15,49 +15,78 @@
 
 #include <holdfast/backend.hpp>
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace holdfast::redis {
 
-/// prefix:{name}
-[[nodiscard]] std::string before(std::string_view prefix, std::string_view name);
-/// {name}:suffix
-[[nodiscard]] std::string behind(std::string_view name, std::string_view suffix);
+/// A name made of parts, which live elsewhere. It becomes one text only if somebody needs that.
+class composed {
+public:
+    using parts = std::array<std::string_view, 5>;
+    explicit composed(const parts& p) noexcept : parts_{p} {}
 
-[[nodiscard]] inline std::string lock_channel(std::string_view name) {
+    [[nodiscard]] std::size_t size() const noexcept;
+    void append_to(std::string& out) const;
+    operator std::string() const;
+
+private:
+    parts parts_;
+};
+
+/// prefix:{name}
+[[nodiscard]] composed before(std::string_view prefix, std::string_view name);
+/// {name}:suffix, and what may come after it
+[[nodiscard]] composed
+behind(std::string_view name, std::string_view suffix, std::string_view more = {});
+
+[[nodiscard]] inline composed lock_channel(std::string_view name) {
     return before("redisson_lock__channel", name);
 }
-[[nodiscard]] inline std::string token_key(std::string_view name) {
+[[nodiscard]] inline composed token_key(std::string_view name) {
     return before("redisson_lock_token", name);
 }
-[[nodiscard]] inline std::string queue_key(std::string_view name) {
+[[nodiscard]] inline composed queue_key(std::string_view name) {
     return before("redisson_lock_queue", name);
 }
-[[nodiscard]] inline std::string patience_key(std::string_view name) {
+[[nodiscard]] inline composed patience_key(std::string_view name) {
     return before("redisson_lock_timeout", name);
 }
-[[nodiscard]] inline std::string read_write_channel(std::string_view name) {
+[[nodiscard]] inline composed read_write_channel(std::string_view name) {
     return before("redisson_rwlock", name);
 }
-[[nodiscard]] inline std::string permits_key(std::string_view name) {
-    return behind(name, "timeout");
-}
-[[nodiscard]] inline std::string permits_channel(std::string_view name) {
+[[nodiscard]] inline composed permits_key(std::string_view name) { return behind(name, "timeout"); }
+[[nodiscard]] inline composed permits_channel(std::string_view name) {
     return before("redisson_sc", name);
 }
 /// Ours: a writer waits, and readers of ours let it pass.
-[[nodiscard]] inline std::string writer_waits_key(std::string_view name) {
+[[nodiscard]] inline composed writer_waits_key(std::string_view name) {
     return before("holdfast_writer_waits", name);
 }
 /// Ours: the channel of the plain layout, where there is no other.
-[[nodiscard]] inline std::string plain_channel(std::string_view name) {
+[[nodiscard]] inline composed plain_channel(std::string_view name) {
     return before("holdfast_channel", name);
 }
 /// Ours: on it is said, to everybody, which key was taken by force.
 inline constexpr std::string_view force_channel = "holdfast_forced";
-[[nodiscard]] std::string reader_key(std::string_view name, std::string_view holder);
+[[nodiscard]] inline composed reader_key(std::string_view name, std::string_view holder) {
+    return behind(name, holder, ":rwlock_timeout:1");
+}
+
+/// A text of at most 64 bytes, on the stack.
+class short_text {
+public:
+    short_text() = default;
+    explicit short_text(std::string_view text) { append(text); }
+    void append(std::string_view);
+    operator std::string_view() const noexcept { return {bytes_.data(), size_}; }
+
+private:
+    std::array<char, 64> bytes_;
+    std::size_t size_ = 0;
+};
 
 /// <uuid of this client>:<acquisition>, as Redisson writes <uuid>:<thread>. One acquisition has one
 /// number, so a request that was sent twice is recognised.
@@ -65,7 +94,7 @@ class holder_names {
 public:
     explicit holder_names(std::string uuid) : uuid_{std::move(uuid)} {}
     [[nodiscard]] const std::string& uuid() const noexcept { return uuid_; }
-    [[nodiscard]] std::string of(const nonce&) const;
+    [[nodiscard]] short_text of(const nonce&) const;
 
 private:
     std::string uuid_;

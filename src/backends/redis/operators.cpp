@@ -149,10 +149,10 @@ struct redis_backend::inspection : std::enable_shared_from_this<inspection> {
         for (const auto& name : names) {
             engine.run(
                 server::way::hot,
-                engine.protocol_.key(name),
+                name,
                 asked.answer_by,
-                [this, name](std::string& out, calling how) {
-                    engine.protocol_.look(out, name, how);
+                [this](std::string& out, const std::string& n, calling how) {
+                    engine.protocol_.look(out, n, how);
                 },
                 [self = shared_from_this(), name](const reply& r, const failure* f) {
                     if (f == nullptr && !r.is_error())

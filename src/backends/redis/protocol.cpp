@@ -12,7 +12,7 @@ namespace {
     std::string& out, const script& s, calling how, std::size_t keys, std::size_t arguments) {
     command made{out, 3 + keys + arguments};
     if (how == calling::by_digest)
-        made << "EVALSHA" << s.sha;
+        made.as_sent(s.called);
     else
         made << "EVAL" << s.text;
     made << static_cast<std::int64_t>(keys);
@@ -30,7 +30,7 @@ namespace {
 }
 
 /// 32 digits for the plain layout: half of them say which client, for `ls`.
-[[nodiscard]] std::string digits_of(std::string_view uuid, const nonce& n) {
+[[nodiscard]] short_text digits_of(std::string_view uuid, const nonce& n) {
     std::string made;
     for (const char c : uuid)
         if (c != '-' && made.size() < 16)
@@ -39,7 +39,7 @@ namespace {
         made.push_back("0123456789abcdef"[n.bytes[i] >> 4]);
         made.push_back("0123456789abcdef"[n.bytes[i] & 15]);
     }
-    return made;
+    return short_text{made};
 }
 
 } // namespace
@@ -65,10 +65,10 @@ structure protocol::of(const claim& what) const noexcept {
     return what.kind == kind::fair ? structure::fair : structure::holder;
 }
 
-std::string protocol::holder(const claim& what) const {
+short_text protocol::holder(const claim& what) const {
     switch (of(what)) {
     case structure::permit:
-        return std::string{raw(what.nonce)};
+        return short_text{raw(what.nonce)};
     case structure::string:
         return digits_of(holders_.uuid(), what.nonce);
     default:
@@ -82,7 +82,7 @@ std::string protocol::channel(const claim& what) const {
     case structure::holder:
         return lock_channel(name);
     case structure::fair:
-        return lock_channel(name) + ":" + holder(what);
+        return std::string{lock_channel(name)}.append(":").append(holder(what));
     case structure::reader:
     case structure::writer:
         return read_write_channel(name);
@@ -114,7 +114,7 @@ void protocol::attempt(
     case structure::reader:
         call_script(out, all.read, how, 4, 4)
             << name << token_key(name) << reader_key(name, mine) << writer_waits_key(name) << mine
-            << ttl << not_after << (what.within ? holders_.of(*what.within) : std::string{});
+            << ttl << not_after << (what.within ? holders_.of(*what.within) : short_text{});
         break;
     case structure::writer:
         call_script(out, all.write, how, 3, 5)
@@ -147,7 +147,7 @@ void protocol::give_back(std::string& out, const claim& what, calling how) const
             << publish() << patience_ms(what);
         break;
     case structure::reader: {
-        const auto readers = behind(name, ""); // "{name}:"
+        const std::string readers = behind(name, ""); // "{name}:"
         call_script(out, all.give_back_read, how, 2, 4)
             << name << reader_key(name, mine) << mine << read_write_channel(name) << publish()
             << std::string_view{readers}.substr(0, readers.size() - 1);
@@ -205,7 +205,9 @@ void protocol::prolong(std::string& out,
 
 void protocol::raise_fence(std::string& out, const claim& what, fence least, calling how) const {
     const auto name = key(what.name);
-    const auto field = holder(what) + (of(what) == structure::writer ? ":write" : "");
+    auto field = holder(what);
+    if (of(what) == structure::writer)
+        field.append(":write");
     call_script(out, all_scripts().raise, how, 2, 2)
         << name << token_key(name) << field << least.value();
 }
@@ -215,7 +217,8 @@ void protocol::take_by_force(std::string& out, std::string_view lock, calling ho
     call_script(out, all_scripts().take_by_force, how, 4, 6)
         << name << queue_key(name) << patience_key(name) << permits_key(name) << lock_channel(name)
         << read_write_channel(name) << permits_channel(name) << publish()
-        << (layout_ == layout::plain ? plain_channel(name) : std::string{}) << force_channel;
+        << (layout_ == layout::plain ? std::string{plain_channel(name)} : std::string{})
+        << force_channel;
 }
 
 void protocol::look(std::string& out, std::string_view lock, calling how) const {

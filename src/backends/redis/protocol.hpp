@@ -29,10 +29,23 @@ public:
 
     [[nodiscard]] structure of(const claim&) const noexcept;
 
-    /// The key that decides where a name lives: the name itself, with the prefix before it.
-    [[nodiscard]] std::string key(std::string_view name) const {
-        return prefix_ + std::string{name};
-    }
+    /// The key that decides where a name lives: the name itself, with the prefix before it. It is
+    /// a view of the name if there is no prefix.
+    class key_text {
+    public:
+        key_text(const std::string& prefix, std::string_view name)
+            : made_{prefix.empty() ? std::string{} : prefix + std::string{name}},
+              text_{prefix.empty() ? name : made_} {}
+        key_text(const key_text&) = delete;
+        key_text& operator=(const key_text&) = delete;
+        operator std::string_view() const noexcept { return text_; }
+        [[nodiscard]] std::string copy() const { return std::string{text_}; }
+
+    private:
+        const std::string made_;
+        const std::string_view text_;
+    };
+    [[nodiscard]] key_text key(std::string_view name) const { return {prefix_, name}; }
 
     /// Where a release of what this claim waits for is announced.
     [[nodiscard]] std::string channel(const claim&) const;
@@ -66,7 +79,7 @@ public:
     [[nodiscard]] bool shares_with_java() const noexcept { return layout_ == layout::redisson; }
 
 private:
-    [[nodiscard]] std::string holder(const claim&) const;
+    [[nodiscard]] short_text holder(const claim&) const;
     [[nodiscard]] std::string_view publish() const noexcept {
         return sharded_ ? "spublish" : "publish";
     }

@@ -2,11 +2,12 @@
 #include "runtime/assert.hpp"
 
 #include <algorithm>
+#include <poll.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 #include <utility>
-#include <vector>
 
 namespace holdfast::redis {
 namespace {
@@ -36,7 +37,7 @@ reactor::~reactor() {
 
 reactor::id reactor::attend(std::weak_ptr<attended> who) {
     const std::lock_guard lock{guard_};
-    all_.emplace(++last_id_, std::move(who));
+    all_[++last_id_].who = std::move(who);
     return last_id_;
 }
 
@@ -46,16 +47,48 @@ void reactor::leave(id whose) {
 }
 
 void reactor::watch(id whose, int fd, bool writing) {
+    {
+        const std::lock_guard lock{guard_};
+        if (const auto found = all_.find(whose); found != all_.end())
+            found->second.fd = fd;
+    }
     control(epoll_, EPOLL_CTL_ADD, fd, whose, writing);
 }
 void reactor::change(id whose, int fd, bool writing) {
     control(epoll_, EPOLL_CTL_MOD, fd, whose, writing);
 }
-void reactor::unwatch(int fd) { ::epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr); }
+void reactor::unwatch(id whose, int fd) {
+    {
+        const std::lock_guard lock{guard_};
+        if (const auto found = all_.find(whose); found != all_.end())
+            found->second.fd = -1;
+    }
+    ::epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr);
+}
+
+std::shared_ptr<attended> reactor::find(id whose) {
+    const std::lock_guard lock{guard_};
+    const auto found = all_.find(whose);
+    if (found == all_.end())
+        return nullptr;
+    last_ready_ = whose;
+    return found->second.who.lock();
+}
+
+std::vector<std::shared_ptr<attended>> reactor::everybody() {
+    std::vector<std::shared_ptr<attended>> alive;
+    const std::lock_guard lock{guard_};
+    for (const auto& [_, at] : all_)
+        if (auto one = at.who.lock())
+            alive.push_back(std::move(one));
+    return alive;
+}
 
 void reactor::wake_at(instant when) {
+    if (when >= armed_.load())
+        return;
     const std::lock_guard lock{guard_};
-    if (when >= armed_)
+    if (when >= armed_.load())
         return;
     armed_ = when;
     const auto ns = std::max<std::int64_t>(when.time_since_epoch().count(), 1);
@@ -73,33 +106,59 @@ void reactor::dispatch() {
             on_timer();
             continue;
         }
-        std::shared_ptr<attended> who;
-        {
-            const std::lock_guard lock{guard_};
-            if (const auto found = all_.find(ready[i].data.u64); found != all_.end())
-                who = found->second.lock();
-        }
-        if (who) // a descriptor in trouble is readable: reading says what it is
+        if (const auto who = find(
+                ready[i].data.u64)) // a descriptor in trouble is readable: reading says what it is
             who->on_ready((ready[i].events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0,
                           (ready[i].events & EPOLLOUT) != 0);
     }
+}
+
+// The one that was ready last is asked for by itself: then its number need not be looked up behind
+// ours. That is not to starve the others, nor the timer.
+void reactor::wait(int nudge, const std::function<void()>& woken) {
+    constexpr std::uint32_t then_the_others = 8;
+    id likely = 0;
+    pollfd all[] = {{epoll_, POLLIN, 0}, {nudge, POLLIN, 0}, {-1, POLLIN, 0}};
+    {
+        const std::lock_guard lock{guard_};
+        likely = last_ready_;
+        if (const auto found = all_.find(likely); found != all_.end())
+            all[2].fd = found->second.fd;
+    }
+    const int count = ::poll(all, 3, -1);
+    woken();
+    if (count <= 0)
+        return; // a signal
+    if (all[1].revents != 0) {
+        eventfd_t times = 0;
+        ::eventfd_read(nudge, &times);
+    }
+    if (all[2].revents != 0 && ++waits_ % then_the_others != 0) {
+        if (const auto who = find(likely))
+            who->on_ready(true, false);
+    } else if (all[0].revents != 0) {
+        dispatch();
+    }
+}
+
+void reactor::watched(bool yes) {
+    watched_ = yes;
+    if (!yes && kept_back_.exchange(false))
+        for (const auto& who : everybody())
+            who->on_unwatched();
 }
 
 void reactor::on_timer() {
     std::uint64_t times = 0;
     if (::read(timer_, &times, sizeof times) <= 0)
         return; // somebody else was here first
-    std::vector<std::shared_ptr<attended>> everybody;
     {
         const std::lock_guard lock{guard_};
         armed_ = never;
-        for (const auto& [_, who] : all_)
-            if (auto alive = who.lock())
-                everybody.push_back(std::move(alive));
     }
     const auto now = boot_clock::now();
     auto next = never;
-    for (const auto& who : everybody)
+    for (const auto& who : everybody())
         next = std::min(next, who->on_time(now));
     if (next != never)
         wake_at(next);

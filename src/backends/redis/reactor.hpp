@@ -5,11 +5,13 @@
 
 #include <holdfast/clock.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 namespace holdfast::redis {
 
@@ -17,6 +19,7 @@ namespace holdfast::redis {
 class attended {
 public:
     virtual void on_ready(bool readable, bool writable) = 0;
+    virtual void on_unwatched() {}            ///< nobody will say on_ready() for a while
     virtual instant on_time(instant now) = 0; ///< answers when to come again
 
 protected:
@@ -57,7 +60,7 @@ public:
 
     void watch(id, int fd, bool also_for_writing);
     void change(id, int fd, bool also_for_writing);
-    void unwatch(int fd);
+    void unwatch(id, int fd);
 
     /// on_time() at that instant, or earlier.
     void wake_at(instant);
@@ -65,15 +68,34 @@ public:
     /// Does what is due now; does not wait.
     void dispatch();
 
+    /// The same, after it has waited for something to do, or for `nudge`, and has said so.
+    void wait(int nudge, const std::function<void()>& woken);
+
+    /// Whether anybody will dispatch() when there is something to do. Somebody who kept something
+    /// back because of that says so, and is told when it is over.
+    void watched(bool);
+    [[nodiscard]] bool is_watched() const noexcept { return watched_; }
+    void keeps_back() noexcept { kept_back_ = true; }
+
 private:
+    struct place {
+        std::weak_ptr<attended> who;
+        int fd = -1;
+    };
+    [[nodiscard]] std::shared_ptr<attended> find(id);
+    [[nodiscard]] std::vector<std::shared_ptr<attended>> everybody();
     void on_timer();
 
     const int epoll_;
     const int timer_;
     std::mutex guard_;
     id last_id_ = 0;
-    instant armed_ = never;
-    std::map<id, std::weak_ptr<attended>> all_;
+    std::atomic<instant> armed_{never};
+    std::map<id, place> all_;
+    id last_ready_ = 0; // the one most likely to be ready next
+    std::atomic<std::uint32_t> waits_{0};
+    std::atomic<bool> watched_{false};
+    std::atomic<bool> kept_back_{false};
 };
 
 } // namespace holdfast::redis

@@ -1,6 +1,7 @@
 #include "backends/redis/reply.hpp"
 
 #include <charconv>
+#include <cstring>
 #include <hiredis/hiredis.h>
 #include <new>
 
@@ -119,18 +120,30 @@ void reply_reader::forget() {
 }
 
 // Written by hand, because hiredis would allocate each command anew.
-command::command(std::string& out, std::size_t words) : out_{out} {
-    char digits[24];
-    out_.push_back('*');
-    out_.append(digits, std::to_chars(digits, digits + sizeof digits, words).ptr);
-    out_.append("\r\n");
+command::command(std::string& out, std::size_t words) : out_{out} { head('*', words); }
+
+command& command::as_sent(std::string_view words) {
+    out_.append(words);
+    return *this;
+}
+
+void command::head(char kind, std::size_t count) {
+    char text[24] = {kind};
+    auto* const end = std::to_chars(text + 1, text + sizeof text - 2, count).ptr;
+    std::memcpy(end, "\r\n", 2);
+    out_.append(text, static_cast<std::size_t>(end + 2 - text));
 }
 
 command& command::operator<<(std::string_view word) {
-    char digits[24];
-    out_.push_back('$');
-    out_.append(digits, std::to_chars(digits, digits + sizeof digits, word.size()).ptr);
-    out_.append("\r\n").append(word).append("\r\n");
+    head('$', word.size());
+    out_.append(word).append("\r\n", 2);
+    return *this;
+}
+
+command& command::operator<<(const composed& word) {
+    head('$', word.size());
+    word.append_to(out_);
+    out_.append("\r\n", 2);
     return *this;
 }
 

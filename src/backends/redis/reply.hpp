@@ -4,6 +4,8 @@
 // replies. No I/O here. Whatever a server sends is a reply, an error, or a broken stream; never a
 // surprise.
 
+#include "backends/redis/names.hpp"
+
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -67,8 +69,11 @@ public:
     command(std::string& out, std::size_t words);
     command& operator<<(std::string_view word);
     command& operator<<(std::int64_t number);
+    command& operator<<(const composed&);
+    command& as_sent(std::string_view words); ///< made before
 
 private:
+    void head(char kind, std::size_t);
     std::string& out_;
 };
 

@@ -20,27 +20,46 @@ namespace {
 // Answers, everywhere: {1, fence} yours · {0, ms, holder, place} contended, look again after ms ·
 // {-1, us} came too late, the server's clock says so.
 
-/// Refuses what was sent so long ago that its sender has taken it back. `not_after` 0: no limit.
-constexpr const char* in_time = R"(
+constexpr const char* server_time = R"(
 local clock = redis.call('time')
 local us = clock[1] * 1000000 + clock[2]
-local function late(not_after) not_after = not_after + 0 return not_after > 0 and us > not_after end
-local function told(n) return string.format('%d', n) end
 )";
 
-/// Asked for before anything is written: it fails if the key holds no number, and a script that
-/// failed has changed nothing.
+/// What was sent so long ago that its sender has taken it back is late. ARGV[3], everywhere, is
+/// until when it is not; 0: no limit.
+constexpr const char* in_time = R"(
+local not_after = ARGV[3] + 0
+local late = not_after > 0 and us > not_after
+)";
+
+/// Asked for before anything else is written: it fails if the key holds no number, and a script
+/// that failed has changed nothing.
 /// The fences of one grant end at a multiple of 65, which is what the key keeps. A number in
 /// between is Java's: from then on the key lives for ever, because Java's counter would begin again
 /// at one.
+/// Before Redis 6.2 one cannot set and get at once; there an error says so, and the key is as it
+/// was.
 constexpr const char* fences = R"(
 local function next_fence(key, keep)
-  local last = tonumber(redis.call('get', key) or '0')
-  local top = math.ceil(math.max(us, last + 1) / 65) * 65
-  if top - 64 <= last then top = top + 65 end
-  if last == 0 then redis.call('set', key, told(top), 'px', keep)
-  elseif last % 65 == 0 then redis.call('set', key, told(top), 'keepttl')
-  else redis.call('set', key, told(top)) end
+  local top = us - us % 65 + 65
+  local last = redis.pcall('set', key, string.format('%d', top), 'keepttl', 'get')
+  if not last then
+    redis.call('pexpire', key, keep)
+    return top - 64
+  end
+  local number = tonumber(last)
+  if number and number % 65 == 0 and number < top - 64 then return top - 64 end
+
+  if type(last) == 'table' then
+    last = redis.call('get', key) or '0'
+    number = tonumber(last)
+  elseif not number then redis.call('set', key, last, 'keepttl') end
+  if not number then error('the fence is no number') end
+  if number >= top - 64 then top = number - number % 65 + (number % 65 == 0 and 65 or 130) end
+  local ttl = redis.call('pttl', key)
+  redis.call('set', key, string.format('%d', top))
+  if number == 0 then redis.call('pexpire', key, keep)
+  elseif number % 65 == 0 and ttl > 0 then redis.call('pexpire', key, ttl) end
   return top - 64
 end
 local function same_fence(key, keep)
@@ -61,9 +80,9 @@ end
 // KEYS lock token            ARGV holder ttl not_after keep
 constexpr const char* take = R"(
 if redis.call('exists', KEYS[1]) == 0 then
-  if late(ARGV[3]) then return {-1, told(us)} end
+  if late then return {-1, string.format('%d', us)} end
   local fence = next_fence(KEYS[2], ARGV[4])
-  redis.call('hset', KEYS[1], ARGV[1], 1)
+  redis.call('hset', KEYS[1], ARGV[1], '1')
   redis.call('pexpire', KEYS[1], ARGV[2])
   return {1, fence}
 end
@@ -77,10 +96,9 @@ return {0, redis.call('pttl', KEYS[1]), redis.call('hkeys', KEYS[1])[1]}
 // KEYS lock queue            ARGV holder channel publish
 // Answers how many heard of it, and one more.
 constexpr const char* give_back = R"(
-if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return 0 end
-redis.call('del', KEYS[1])
+if redis.call('hdel', KEYS[1], ARGV[1]) == 0 then return 0 end
 local heard = announce(ARGV[3], ARGV[2], '0')
-local head = redis.call('lindex', KEYS[2], 0)
+local head = redis.call('lindex', KEYS[2], '0')
 if head then heard = heard + announce(ARGV[3], ARGV[2] .. ':' .. head, '0') end
 return 1 + heard
 )";
@@ -131,7 +149,7 @@ if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then
   redis.call('pexpire', KEYS[1], ARGV[2])
   return {1, same_fence(KEYS[2], ARGV[4])}
 end
-if late(ARGV[3]) then return {-1, told(us)} end
+if late then return {-1, string.format('%d', us)} end
 local head = purge(KEYS[3], KEYS[4])
 local free = redis.call('exists', KEYS[1]) == 0
 if free and (not head or head == ARGV[1]) then
@@ -201,7 +219,7 @@ elseif redis.call('hexists', KEYS[1], ARGV[1]) == 0 and ARGV[4] == '' and mode ~
   return {0, redis.call('pttl', KEYS[1]), holder}
 end
 if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
-  if late(ARGV[3]) then return {-1, told(us)} end
+  if late then return {-1, string.format('%d', us)} end
   if ARGV[4] == '' and redis.call('exists', KEYS[4]) == 1 then
     return {0, math.max(redis.call('pttl', KEYS[1]), redis.call('pttl', KEYS[4]), 10), ''}
   end
@@ -253,7 +271,7 @@ if redis.call('hexists', KEYS[1], mine) == 1 then
   redis.call('pexpire', KEYS[1], math.max(redis.call('pttl', KEYS[1]), tonumber(ARGV[2])))
   return {1, same_fence(KEYS[2], ARGV[4])}
 end
-if late(ARGV[3]) then return {-1, told(us)} end
+if late then return {-1, string.format('%d', us)} end
 if redis.call('exists', KEYS[1]) == 1 then
   local holder
   for _, field in ipairs(redis.call('hkeys', KEYS[1])) do if field ~= 'mode' then holder = field end end
@@ -297,7 +315,7 @@ if mine and tonumber(mine) > now then
   redis.call('zadd', KEYS[2], now + tonumber(ARGV[2]), ARGV[1])
   return {1, '0'}
 end
-if late(ARGV[3]) then return {-1, told(us)} end
+if late then return {-1, string.format('%d', us)} end
 local permits = tonumber(ARGV[4])
 local free = tonumber(redis.call('get', KEYS[1]) or permits)
 local back = redis.call('zremrangebyscore', KEYS[2], '-inf', now)
@@ -305,12 +323,12 @@ free = free + back
 local out = redis.call('zcard', KEYS[2])
 if out < permits then
   if free < 1 then free = 1 end
-  redis.call('set', KEYS[1], told(free - 1), 'keepttl')
+  redis.call('set', KEYS[1], string.format('%d', free - 1), 'keepttl')
   redis.call('zadd', KEYS[2], now + tonumber(ARGV[2]), ARGV[1])
-  if back > 0 and free > 1 then announce(ARGV[6], ARGV[5], told(free - 1)) end
+  if back > 0 and free > 1 then announce(ARGV[6], ARGV[5], string.format('%d', free - 1)) end
   return {1, '0'}
 end
-if back > 0 then redis.call('set', KEYS[1], told(free), 'keepttl') end
+if back > 0 then redis.call('set', KEYS[1], string.format('%d', free), 'keepttl') end
 local first = redis.call('zrange', KEYS[2], 0, 0, 'withscores')
 return {0, math.max(tonumber(first[2]) - now, 1), ''}
 )";
@@ -320,7 +338,7 @@ constexpr const char* give_back_permit = R"(
 local limit = redis.call('zscore', KEYS[2], ARGV[1])
 if not limit then return 0 end
 redis.call('zrem', KEYS[2], ARGV[1])
-announce(ARGV[3], ARGV[2], told(redis.call('incr', KEYS[1])))
+announce(ARGV[3], ARGV[2], string.format('%d', redis.call('incr', KEYS[1])))
 return tonumber(limit) > math.floor(us / 1000) and 1 or 0
 )";
 
@@ -368,7 +386,7 @@ local out = redis.call('zrangebyscore', KEYS[4], now, '+inf')
 if kind == 'string' and redis.call('exists', KEYS[4]) == 1 then
   local back = redis.call('zcard', KEYS[4])
   redis.call('del', KEYS[4])
-  announce(ARGV[4], ARGV[3], told(redis.call('incrby', KEYS[1], back)))
+  announce(ARGV[4], ARGV[3], string.format('%d', redis.call('incrby', KEYS[1], back)))
   return #out
 end
 return 0
@@ -385,7 +403,7 @@ elseif kind == 'string' then value = redis.call('getrange', KEYS[1], 0, 200) end
 local permits = redis.call('type', KEYS[4]).ok == 'zset' and
   redis.call('zrangebyscore', KEYS[4], math.floor(us / 1000), '+inf', 'withscores') or {}
 return {kind, redis.call('pttl', KEYS[1]), fields, redis.call('get', KEYS[2]) or '0',
-  redis.call('lrange', KEYS[3], 0, 999), permits, told(us), value}
+  redis.call('lrange', KEYS[3], 0, 999), permits, string.format('%d', us), value}
 )";
 
 // The plain layout: one string, 32 digits of the holder's own, and the fence behind a dot.
@@ -394,9 +412,9 @@ return {kind, redis.call('pttl', KEYS[1]), fields, redis.call('get', KEYS[2]) or
 constexpr const char* take_string = R"(
 local now = redis.call('get', KEYS[1])
 if not now then
-  if late(ARGV[3]) then return {-1, told(us)} end
-  redis.call('set', KEYS[1], ARGV[1] .. '.' .. told(us), 'px', ARGV[2])
-  return {1, told(us)}
+  if late then return {-1, string.format('%d', us)} end
+  redis.call('set', KEYS[1], ARGV[1] .. '.' .. string.format('%d', us), 'px', ARGV[2])
+  return {1, string.format('%d', us)}
 end
 if string.sub(now, 1, 33) == ARGV[1] .. '.' then
   redis.call('pexpire', KEYS[1], ARGV[2])
@@ -430,24 +448,26 @@ return {1}
 
 } // namespace
 
-script::script(std::string_view body) : text{body}, sha{sha1_hex(text)} {}
+script::script(std::string_view body)
+    : text{body}, sha{sha1_hex(text)}, called{"$7\r\nEVALSHA\r\n$40\r\n" + sha + "\r\n"} {}
 
 scripts::scripts()
-    : take{joined({in_time, fences, redis::take})}, give_back{joined(
-                                                        {announcing, redis::give_back})},
-      prolong{redis::prolong}, raise{redis::raise}, queue_up{joined(
-                                                        {in_time, fences, purge, redis::queue_up})},
-      give_back_fair{joined({announcing, in_time, purge, redis::give_back_fair})},
-      read{joined({in_time, redis::read})}, give_back_read{joined(
-                                                {announcing, redis::give_back_read})},
-      prolong_read{redis::prolong_read}, write{joined({in_time, fences, redis::write})},
+    : take{joined({server_time, in_time, fences, redis::take})},
+      give_back{joined({announcing, redis::give_back})}, prolong{redis::prolong},
+      raise{redis::raise}, queue_up{joined({server_time, in_time, fences, purge, redis::queue_up})},
+      give_back_fair{joined({announcing, server_time, purge, redis::give_back_fair})},
+      read{joined({server_time, in_time, redis::read})}, give_back_read{joined(
+                                                             {announcing, redis::give_back_read})},
+      prolong_read{redis::prolong_read}, write{joined(
+                                             {server_time, in_time, fences, redis::write})},
       give_back_write{joined({announcing, redis::give_back_write})},
-      prolong_write{redis::prolong_write}, take_permit{joined(
-                                               {announcing, in_time, redis::take_permit})},
-      give_back_permit{joined({announcing, in_time, redis::give_back_permit})},
-      prolong_permit{joined({in_time, redis::prolong_permit})},
-      take_by_force{joined({announcing, in_time, purge, redis::take_by_force})},
-      look{joined({in_time, redis::look})}, take_string{joined({in_time, redis::take_string})},
+      prolong_write{redis::prolong_write},
+      take_permit{joined({announcing, server_time, in_time, redis::take_permit})},
+      give_back_permit{joined({announcing, server_time, redis::give_back_permit})},
+      prolong_permit{joined({server_time, redis::prolong_permit})},
+      take_by_force{joined({announcing, server_time, purge, redis::take_by_force})},
+      look{joined({server_time, redis::look})}, take_string{joined(
+                                                    {server_time, in_time, redis::take_string})},
       give_back_string{joined({announcing, redis::give_back_string})}, prolong_string{
                                                                            redis::prolong_string} {}
 

@@ -15,7 +15,8 @@ inline constexpr std::int64_t fences_per_grant = 65;
 
 struct script {
     std::string text;
-    std::string sha; ///< what EVALSHA calls it
+    std::string sha;    ///< what EVALSHA calls it
+    std::string called; ///< these two words, as they are sent
 
     explicit script(std::string_view body);
 };

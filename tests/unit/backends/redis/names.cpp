@@ -9,23 +9,23 @@ namespace holdfast::redis::test {
 namespace {
 
 TEST(redis_names, are_wrapped_unless_they_choose_a_slot_themselves) {
-    EXPECT_EQ(before("p", "orders"), "p:{orders}");
-    EXPECT_EQ(before("p", "a{b}c"), "p:a{b}c");
-    EXPECT_EQ(before("p", "a{b"), "p:a{b");
-    EXPECT_EQ(before("p", "a}b"), "p:{a}b}");
-    EXPECT_EQ(behind("orders", "s"), "{orders}:s");
-    EXPECT_EQ(behind("{x}y", "s"), "{x}y:s");
+    EXPECT_EQ(std::string{before("p", "orders")}, "p:{orders}");
+    EXPECT_EQ(std::string{before("p", "a{b}c")}, "p:a{b}c");
+    EXPECT_EQ(std::string{before("p", "a{b")}, "p:a{b");
+    EXPECT_EQ(std::string{before("p", "a}b")}, "p:{a}b}");
+    EXPECT_EQ(std::string{behind("orders", "s")}, "{orders}:s");
+    EXPECT_EQ(std::string{behind("{x}y", "s")}, "{x}y:s");
 }
 
 TEST(redis_names, are_those_of_redisson) {
-    EXPECT_EQ(lock_channel("n"), "redisson_lock__channel:{n}");
-    EXPECT_EQ(token_key("n"), "redisson_lock_token:{n}");
-    EXPECT_EQ(queue_key("n"), "redisson_lock_queue:{n}");
-    EXPECT_EQ(patience_key("n"), "redisson_lock_timeout:{n}");
-    EXPECT_EQ(read_write_channel("n"), "redisson_rwlock:{n}");
-    EXPECT_EQ(permits_key("n"), "{n}:timeout");
-    EXPECT_EQ(permits_channel("n"), "redisson_sc:{n}");
-    EXPECT_EQ(reader_key("n", "c:7"), "{n}:c:7:rwlock_timeout:1");
+    EXPECT_EQ(std::string{lock_channel("n")}, "redisson_lock__channel:{n}");
+    EXPECT_EQ(std::string{token_key("n")}, "redisson_lock_token:{n}");
+    EXPECT_EQ(std::string{queue_key("n")}, "redisson_lock_queue:{n}");
+    EXPECT_EQ(std::string{patience_key("n")}, "redisson_lock_timeout:{n}");
+    EXPECT_EQ(std::string{read_write_channel("n")}, "redisson_rwlock:{n}");
+    EXPECT_EQ(std::string{permits_key("n")}, "{n}:timeout");
+    EXPECT_EQ(std::string{permits_channel("n")}, "redisson_sc:{n}");
+    EXPECT_EQ(std::string{reader_key("n", "c:7")}, "{n}:c:7:rwlock_timeout:1");
 }
 
 // "123456789" is the check value of CRC-16/XMODEM; the others are what CLUSTER KEYSLOT says.
@@ -54,11 +54,11 @@ TEST(redis_names, keep_to_one_slot_or_are_told_apart) {
 
 TEST(redis_names, of_a_holder_are_a_uuid_and_a_positive_java_long) {
     const holder_names ours{"3f0d5a6e-8b1c-4c51-9a55-0f2f6c1de001"};
-    const auto name = ours.of(nonce_of(0xff));
-    EXPECT_EQ(name, ours.uuid() + ":9223372036854775807");
-    EXPECT_EQ(ours.of(nonce_of(0)), ours.uuid() + ":0");
-    EXPECT_EQ(ours.of(nonce_of(3)), ours.of(nonce_of(3)));
-    EXPECT_NE(ours.of(nonce_of(3)), ours.of(nonce_of(4)));
+    const auto of = [&](unsigned char first) { return std::string{ours.of(nonce_of(first))}; };
+    EXPECT_EQ(of(0xff), ours.uuid() + ":9223372036854775807");
+    EXPECT_EQ(of(0), ours.uuid() + ":0");
+    EXPECT_EQ(of(3), of(3));
+    EXPECT_NE(of(3), of(4));
 }
 
 TEST(redis_names, of_a_client_are_version_4_uuids) {

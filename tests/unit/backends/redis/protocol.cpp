@@ -46,7 +46,7 @@ TEST(redis_protocol, asks_for_a_lock_with_one_script) {
                      "2",
                      "app:n",
                      "redisson_lock_token:{app:n}",
-                     p.holders().of(what.nonce),
+                     std::string{p.holders().of(what.nonce)},
                      "35000",
                      "77",
                      "86400000"}));
@@ -91,15 +91,15 @@ TEST(redis_protocol, prolongs_many_with_one_script) {
                      "app:a",
                      "app:b",
                      "30000",
-                     java().holders().of(a.nonce),
-                     java().holders().of(b.nonce)}));
+                     std::string{java().holders().of(a.nonce)},
+                     std::string{java().holders().of(b.nonce)}}));
 }
 
 TEST(redis_protocol, listens_where_java_announces) {
     const auto p = java();
     EXPECT_EQ(p.channel(claim_of("n")), "redisson_lock__channel:{app:n}");
     EXPECT_EQ(p.channel(fair_claim("n")),
-              "redisson_lock__channel:{app:n}:" + p.holders().of(nonce_of(1)));
+              "redisson_lock__channel:{app:n}:" + std::string{p.holders().of(nonce_of(1))});
     EXPECT_EQ(p.channel(reading("n")), "redisson_rwlock:{app:n}");
     EXPECT_EQ(p.channel(permit("n", 1)), "redisson_sc:{app:n}");
     EXPECT_EQ(plain().channel(claim_of("n")), "holdfast_channel:{n}");
