@@ -127,6 +127,58 @@ TEST_F(redis_line, skips_the_answers_that_interest_nobody) {
     EXPECT_EQ(all[1].second.text, "c");
 }
 
+class redis_line_under_load : public redis_line {
+protected:
+    static constexpr std::size_t many = 5000;
+
+    void SetUp() override {
+        reactor_->watched(true);
+        there_->say(bulk("hello")); // how long an answer takes is known from now on
+        ASSERT_EQ(came_.wait_for(1).size(), 1U);
+        (void)there_->hear();
+        for (std::size_t i = 0; i < many; ++i)
+            line_->ask(ping("x"), in(60s), came_.of(0));
+    }
+
+    [[nodiscard]] std::unique_ptr<visitor> call() {
+        line_->ask(ping("x"), in(60s), came_.of(0));
+        return std::make_unique<visitor>(peer_.accept());
+    }
+
+    std::shared_ptr<line> line_ = make(to(peer_.port()));
+    std::unique_ptr<visitor> there_ = call();
+};
+
+TEST_F(redis_line_under_load, what_is_asked_gathers_until_an_answer_comes) {
+    std::size_t heard = there_->hear_until_silence(100ms);
+    EXPECT_LT(heard, many);
+    int answers = 0;
+    auto to_answer = heard;
+    for (int tries = 0; heard < many && tries < 100; ++tries) {
+        std::string all;
+        for (std::size_t i = 0; i < to_answer; ++i)
+            all += bulk("x");
+        there_->say(all);
+        answers += to_answer > 0 ? 1 : 0;
+        to_answer = there_->hear_until_silence(100ms);
+        heard += to_answer;
+    }
+    for (std::size_t i = 0; i < to_answer; ++i)
+        there_->say(bulk("x"));
+    EXPECT_EQ(heard, many);
+    EXPECT_EQ(came_.wait_for(many + 1).size(), many + 1);
+    EXPECT_LT(answers, 10) << "what has gathered goes out together";
+}
+
+TEST_F(redis_line_under_load, what_has_gathered_goes_out_when_nobody_watches_any_more) {
+    const auto heard = there_->hear_until_silence(100ms);
+    EXPECT_LT(heard, many);
+    reactor_->watched(false);
+    EXPECT_EQ(heard + there_->hear_until_silence(100ms), many);
+    line_->ask(ping("y"), in(60s), came_.of(0));
+    EXPECT_EQ(there_->hear()->at(1), "y") << "and nothing gathers while nobody does";
+}
+
 TEST_F(redis_line, cut_in_the_middle_of_an_answer_nobody_knows_what_was_done) {
     const auto to_peer = make(to(peer_.port()));
     to_peer->ask(ping("a"), in(10s), came_.of(0));

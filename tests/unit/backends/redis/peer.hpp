@@ -73,6 +73,19 @@ public:
                 throw std::runtime_error{"the peer heard nonsense"};
         }
     }
+    /// How many commands come until there is silence for a while.
+    [[nodiscard]] std::size_t hear_until_silence(std::chrono::milliseconds silence) {
+        std::size_t count = 0;
+        while (readable_within(silence)) {
+            char bytes[4096];
+            const auto n = ::recv(fd_, bytes, sizeof bytes, 0);
+            if (n <= 0 || !heard_->feed({bytes, static_cast<std::size_t>(n)}))
+                break;
+            for (reply r; heard_->next(r) == reply_reader::found::reply;)
+                ++count;
+        }
+        return count;
+    }
     [[nodiscard]] bool readable_within(std::chrono::milliseconds at_most) const {
         pollfd one{fd_, POLLIN, 0};
         return ::poll(&one, 1, static_cast<int>(at_most.count())) == 1;
