@@ -4,8 +4,11 @@
 
 #include <arpa/inet.h>
 #include <array>
+#include <atomic>
 #include <charconv>
 #include <deque>
+#include <functional>
+#include <mutex>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sstream>
@@ -160,6 +163,86 @@ sample raw_redis::pipelined(std::uint64_t cycles) {
     check(latencies.size() == cycles, "all cycles were done");
     const auto took = static_cast<double>(now_ns() - begin);
     return sample_of(took / static_cast<double>(cycles), latencies);
+}
+
+/// One connection for many threads: whoever waits and finds nobody reading, reads for all.
+class raw_redis::shared_wire {
+public:
+    explicit shared_wire(redis_wire& wire) : wire_{wire} {}
+
+    template <class Answered> void ask(std::string_view bytes, Answered answered) {
+        slot mine;
+        mine.answered = [&](const reply& r) { answered(r); };
+        std::unique_lock lock{guard_};
+        out_.append(bytes);
+        unanswered_.push_back(&mine);
+        if (reading_) {
+            lock.unlock();
+            mine.state.wait(waits);
+            if (mine.state == done)
+                return;
+            lock.lock();
+        }
+        reading_ = true;
+        read_until_done(mine, lock);
+        reading_ = false;
+        if (unanswered_.empty())
+            return;
+        reading_ = true; // the last is the one that would otherwise sleep longest
+        unanswered_.back()->state = leads;
+        unanswered_.back()->state.notify_one();
+    }
+
+private:
+    enum : int { waits, leads, done };
+    struct slot {
+        std::function<void(const reply&)> answered;
+        std::atomic<int> state{waits};
+    };
+
+    void read_until_done(slot& mine, std::unique_lock<std::mutex>& lock) {
+        while (mine.state != done) {
+            auto out = std::exchange(out_, {});
+            lock.unlock();
+            wire_.send(out);
+            auto answer = wire_.next();
+            lock.lock();
+            do {
+                auto& whose = *unanswered_.front();
+                unanswered_.pop_front();
+                whose.answered(answer);
+                auto& state = whose.state;
+                state = done; // and it may be gone
+                if (&whose != &mine)
+                    state.notify_one();
+            } while (wire_.next_if_here(answer));
+        }
+    }
+
+    redis_wire& wire_;
+    std::mutex guard_;
+    std::string out_;
+    std::deque<slot*> unanswered_;
+    bool reading_ = false;
+};
+
+sample raw_redis::threads(std::uint64_t cycles) {
+    shared_wire wire{wire_};
+    const auto each = cycles / all_.size();
+    std::vector<float> latencies;
+    const auto took =
+        bench::together(all_.size(), latencies, [&](std::size_t who, std::vector<float>& notes) {
+            auto& mine = all_[who];
+            notes.reserve(each);
+            for (std::uint64_t i = 0; i < each; ++i) {
+                const auto begin = now_ns();
+                wire.ask(mine.acquire, [&](const reply& r) { granted(mine, r); });
+                wire.ask(mine.release, [&](const reply& r) { gone(mine, r); });
+                notes.push_back(static_cast<float>(now_ns() - begin));
+            }
+        });
+    return sample_of(static_cast<double>(took) / static_cast<double>(each * all_.size()),
+                     latencies);
 }
 
 std::map<std::string, std::int64_t> commands_done(redis_wire& wire) {

@@ -6,6 +6,9 @@
 //   blocking    acquire ──▶ answer   release ──▶ answer          two round trips
 //   together    release + acquire ──▶ two answers                one: unlock() does not wait
 //   pipelined   many names on their way; who is answered goes on with its next step
+//   threads     the same, but each step is a thread's of its own, which sleeps until its answer:
+//   one
+//               of them writes what all have asked for and reads what comes
 
 #include "backends/redis/reply.hpp"
 #include "pairs.hpp"
@@ -45,8 +48,10 @@ public:
     [[nodiscard]] sample blocking(std::uint64_t cycles);
     [[nodiscard]] sample together(std::uint64_t cycles);
     [[nodiscard]] sample pipelined(std::uint64_t cycles);
+    [[nodiscard]] sample threads(std::uint64_t cycles);
 
 private:
+    class shared_wire;
     struct lock {
         std::string acquire, release;
         std::int64_t last_fence = 0;

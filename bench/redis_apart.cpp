@@ -117,7 +117,9 @@ void measure(redis_world& world, const effort& how, placed where, findings& out)
         const rival limit{
             {"raw, pipelined", ours, [&](std::uint64_t n) { return raw.pipelined(n); }}, 1 / 0.8};
         std::vector<rival> rivals = {
-            {{"holdfast", ours, [&](std::uint64_t n) { return by_threads(n, cycle); }}, {}}, limit};
+            {{"holdfast", ours, [&](std::uint64_t n) { return by_threads(n, cycle); }}, {}},
+            limit,
+            {{"raw, threads", ours, [&](std::uint64_t n) { return raw.threads(n); }}, {}}};
         world.join(rivals, world.redisson.get(), "apart 64", theirs, 1 / 3.0);
         world.join(rivals, world.rueidislock.get(), "apart 64", ours, 1 / 1.5);
         world.join(rivals, world.redsync.get(), "apart 64", theirs, {});

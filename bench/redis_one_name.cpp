@@ -136,8 +136,7 @@ void in_one_process(redis_world& world, const effort& how, placed where, finding
     const auto client = holdfast::open(how.url);
     holdfast::mutex lock{client, "one"};
     std::vector<rival> rivals = {
-        {{"holdfast", how.cycles(5000), [&](std::uint64_t n) { return inside_one(lock, n); }},
-         {}}};
+        {{"holdfast", how.cycles(5000), [&](std::uint64_t n) { return inside_one(lock, n); }}, {}}};
     world.join(rivals, world.redisson.get(), "one 64", how.cycles(250), 1 / 10.0);
     world.contest(how, out, "one name, 64 threads of one process", where, rivals);
 }
