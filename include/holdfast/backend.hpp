@@ -106,6 +106,9 @@ struct failure {
 
 using attempt_answer = std::variant<grant, contended, failure>;
 
+/// What an operator asked for, or why there is none.
+template <class T> using response = boost::system::result<T, failure>;
+
 /// How a release ended. Whatever it says, we are no longer the holder.
 enum class release_result : std::uint8_t {
     released, ///< it was ours and has been given back
@@ -149,9 +152,9 @@ public:
     virtual void withdrawn(ticket, applied certainty) = 0; ///< maybe: ask again
     virtual void released(ticket, release_result) = 0;
     virtual void renewed(ticket, std::span<const renewal_answer>) = 0;
-    virtual void inspected(ticket, result<std::vector<lock_info>>) = 0;
+    virtual void inspected(ticket, response<std::vector<lock_info>>) = 0;
     virtual void examined(ticket, std::vector<finding>) = 0;
-    virtual void forced(ticket, result<std::size_t>) = 0;
+    virtual void forced(ticket, response<std::size_t>) = 0;
     virtual void fence_raised(ticket, raised) {} ///< nobody is told who did not ask
 
     virtual void woken(const nonce&) = 0;                 ///< a hint: attempt this claim again now

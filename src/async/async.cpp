@@ -219,15 +219,15 @@ private:
     completion<release_signature> done_;
 };
 
-// Turns result<T> into (error_code, T) for a handler.
+// Turns a response into (error_code, T) for a handler.
 template <class T> auto answer_to(const client& on, handler_of<void(error_code, T)> handler) {
     auto done =
         std::make_shared<completion<void(error_code, T)>>(access::of(on), std::move(handler));
-    return [done](result<T> answer) {
+    return [done](response<T> answer) {
         if (answer.has_error())
-            done->call(answer.error(), T{});
+            done->call(answer.error().code, T{});
         else
-            done->call({}, std::move(answer).value());
+            done->call({}, std::move(*answer));
     };
 }
 

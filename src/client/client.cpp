@@ -15,15 +15,15 @@ namespace {
 // Starts something that answers once, and waits for the answer.
 template <class T, class Start> T await_answer(Start start) {
     detail::parker answered;
-    std::optional<result<T>> answer;
-    start([&](result<T> given) {
+    std::optional<response<T>> answer;
+    start([&](response<T> given) {
         answer.emplace(std::move(given));
         answered.open();
     });
     answered.wait();
     if (answer->has_error())
-        throw_error(answer->error());
-    return std::move(*answer).value();
+        throw_error(answer->error().code, answer->error().detail);
+    return std::move(**answer);
 }
 
 } // namespace

@@ -292,7 +292,7 @@ call client_state::operator_call() {
 template <class T, class F>
 void client_state::ask_for_operator(questions<T>& open,
                                     patience how,
-                                    std::function<void(result<T>)> done,
+                                    std::function<void(response<T>)> done,
                                     F ask) {
     call c;
     {
@@ -301,35 +301,38 @@ void client_state::ask_for_operator(questions<T>& open,
         open.emplace(c.ticket, std::move(done));
     }
     ask_engine(how, c, std::move(ask), [this, &open](ticket t) {
-        answer_operator(open, t, result<T>{make_error_code(errc::unsupported)});
+        answer_operator(
+            open,
+            t,
+            response<T>{failure{errc::unsupported, applied::no, "this client has been closed"}});
     });
 }
 
 void client_state::start_inspect(const std::string& pattern,
                                  patience how,
-                                 std::function<void(result<std::vector<lock_info>>)> done) {
+                                 std::function<void(response<std::vector<lock_info>>)> done) {
     ask_for_operator(inspections_, how, std::move(done), [this, pattern](const call& c) {
         backend_->inspect(c, pattern);
     });
 }
 
 void client_state::start_examine(patience how,
-                                 std::function<void(result<std::vector<finding>>)> done) {
+                                 std::function<void(response<std::vector<finding>>)> done) {
     ask_for_operator(
         examinations_, how, std::move(done), [this](const call& c) { backend_->examine(c); });
 }
 
 void client_state::start_force_release(const std::string& name,
                                        patience how,
-                                       std::function<void(result<std::size_t>)> done) {
+                                       std::function<void(response<std::size_t>)> done) {
     ask_for_operator(forcings_, how, std::move(done), [this, name](const call& c) {
         backend_->force_release(c, name);
     });
 }
 
 template <class T>
-void client_state::answer_operator(questions<T>& open, ticket number, result<T> answer) {
-    std::function<void(result<T>)> done;
+void client_state::answer_operator(questions<T>& open, ticket number, response<T> answer) {
+    std::function<void(response<T>)> done;
     {
         const std::lock_guard lock{guard_};
         const auto found = open.find(number);
@@ -359,13 +362,13 @@ void client_state::released(ticket number, release_result answer) {
 void client_state::renewed(ticket, std::span<const renewal_answer> answers) {
     decide(patience::full, [&](instant now, actions& out) { core_.renewed(answers, now, out); });
 }
-void client_state::inspected(ticket number, result<std::vector<lock_info>> answer) {
+void client_state::inspected(ticket number, response<std::vector<lock_info>> answer) {
     answer_operator(inspections_, number, std::move(answer));
 }
 void client_state::examined(ticket number, std::vector<finding> all) {
-    answer_operator(examinations_, number, result<std::vector<finding>>{std::move(all)});
+    answer_operator(examinations_, number, response<std::vector<finding>>{std::move(all)});
 }
-void client_state::forced(ticket number, result<std::size_t> answer) {
+void client_state::forced(ticket number, response<std::size_t> answer) {
     answer_operator(forcings_, number, std::move(answer));
 }
 void client_state::woken(const nonce& whose) {

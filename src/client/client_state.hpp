@@ -71,11 +71,11 @@ public:
     void start_release(const std::shared_ptr<hold>&, releaser*, patience);
     void start_inspect(const std::string& pattern,
                        patience,
-                       std::function<void(result<std::vector<lock_info>>)>);
+                       std::function<void(response<std::vector<lock_info>>)>);
     void start_force_release(const std::string& name,
                              patience,
-                             std::function<void(result<std::size_t>)>);
-    void start_examine(patience, std::function<void(result<std::vector<finding>>)>);
+                             std::function<void(response<std::size_t>)>);
+    void start_examine(patience, std::function<void(response<std::vector<finding>>)>);
     void close(duration at_most);
 
     [[nodiscard]] const capabilities& able() const noexcept { return backend_->able(); }
@@ -95,9 +95,9 @@ public:
     void withdrawn(ticket, applied) override;
     void released(ticket, release_result) override;
     void renewed(ticket, std::span<const renewal_answer>) override;
-    void inspected(ticket, result<std::vector<lock_info>>) override;
+    void inspected(ticket, response<std::vector<lock_info>>) override;
     void examined(ticket, std::vector<finding>) override;
-    void forced(ticket, result<std::size_t>) override;
+    void forced(ticket, response<std::size_t>) override;
     void woken(const nonce&) override;
     void granted(const nonce&, const grant&) override;
     void bond_lost(bond_id) override;
@@ -122,10 +122,10 @@ private:
     [[nodiscard]] call operator_call();
 
     /// What operators asked for, until the engine answers.
-    template <class T> using questions = std::map<ticket, std::function<void(result<T>)>>;
+    template <class T> using questions = std::map<ticket, std::function<void(response<T>)>>;
     template <class T, class F>
-    void ask_for_operator(questions<T>&, patience, std::function<void(result<T>)>, F ask);
-    template <class T> void answer_operator(questions<T>&, ticket, result<T>);
+    void ask_for_operator(questions<T>&, patience, std::function<void(response<T>)>, F ask);
+    template <class T> void answer_operator(questions<T>&, ticket, response<T>);
 
     const std::uint64_t generation_;
     std::unique_ptr<backend> backend_;

@@ -96,7 +96,7 @@ public:
         of_.events_->notice(name() + std::string{sentence});
     }
 
-    void inspected(ticket t, result<std::vector<lock_info>> answer) override {
+    void inspected(ticket t, response<std::vector<lock_info>> answer) override {
         const auto all = of_.heard(of_.inspections_, me_, t, std::move(answer));
         if (!all)
             return;
@@ -106,7 +106,7 @@ public:
         const auto seen = std::count_if(
             views.begin(), views.end(), [](const auto& view) { return view.has_value(); });
         if (static_cast<std::size_t>(seen) < of_.needed_)
-            of_.events_->inspected(all->to, make_error_code(errc::backend_unavailable));
+            of_.events_->inspected(all->to, of_.too_few(*all));
         else
             of_.events_->inspected(all->to, seen_together(views, of_.needed_));
     }
@@ -115,7 +115,7 @@ public:
         if (all)
             of_.events_->examined(all->to, found_together(all->answers, of_.able_, of_.needed_));
     }
-    void forced(ticket t, result<std::size_t> answer) override {
+    void forced(ticket t, response<std::size_t> answer) override {
         const auto all = of_.heard(of_.forcings_, me_, t, std::move(answer));
         if (!all)
             return;
@@ -127,7 +127,7 @@ public:
                 most = std::max(most, **one);
             }
         if (done < of_.needed_)
-            of_.events_->forced(all->to, make_error_code(errc::backend_unavailable));
+            of_.events_->forced(all->to, of_.too_few(*all));
         else
             of_.events_->forced(all->to, most);
     }
@@ -252,6 +252,26 @@ engine::heard(surveys<T>& open, member m, ticket number, T answer) {
     auto all = std::move(found->second);
     open.erase(found);
     return all;
+}
+
+// In the words of the machine. If those who refuse are in the way of any quorum, they know why.
+template <class T> failure engine::too_few(const survey<response<T>>& all) const {
+    std::size_t heard = 0;
+    std::size_t refused = 0;
+    failure last;
+    for (const auto& one : all.answers) {
+        heard += one->has_value();
+        if (one->has_value())
+            continue;
+        last = one->error();
+        if (last.code != condition::try_again && ++refused > members_.size() - needed_)
+            return last;
+    }
+    return {errc::backend_unavailable,
+            applied::maybe,
+            std::to_string(heard) + " of " + std::to_string(members_.size()) +
+                " members answered, " + std::to_string(needed_) + " are needed" +
+                (last.detail.empty() ? "" : ": " + last.detail)};
 }
 
 void engine::inspect(const call& c, const std::string& pattern) {

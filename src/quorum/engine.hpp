@@ -63,6 +63,7 @@ private:
     template <class T, class Ask> void ask_all(surveys<T>&, const call&, Ask);
     template <class T>
     [[nodiscard]] std::shared_ptr<survey<T>> heard(surveys<T>&, member, ticket, T answer);
+    template <class T> [[nodiscard]] failure too_few(const survey<response<T>>&) const;
 
     const capabilities able_;
     const std::size_t needed_;
@@ -72,9 +73,9 @@ private:
     machine machine_;
     instant armed_ = never;
     std::uint64_t asked_ = 0; // surveys; their tickets are far from the machine's
-    surveys<result<std::vector<lock_info>>> inspections_;
+    surveys<response<std::vector<lock_info>>> inspections_;
     surveys<std::vector<finding>> examinations_;
-    surveys<result<std::size_t>> forcings_;
+    surveys<response<std::size_t>> forcings_;
 
     std::vector<std::unique_ptr<ear>> ears_;
     std::vector<std::unique_ptr<backend>> members_; // go first: they speak to the ears

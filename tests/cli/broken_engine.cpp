@@ -169,11 +169,11 @@ private:
         }
         up_->renewed(t, all);
     }
-    void inspected(ticket t, result<std::vector<lock_info>> answer) override {
+    void inspected(ticket t, response<std::vector<lock_info>> answer) override {
         up_->inspected(t, std::move(answer));
     }
     void examined(ticket t, std::vector<finding> all) override { up_->examined(t, std::move(all)); }
-    void forced(ticket t, result<std::size_t> answer) override {
+    void forced(ticket t, response<std::size_t> answer) override {
         if (!is_own(t)) {
             up_->forced(t, answer);
         }

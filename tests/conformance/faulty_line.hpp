@@ -67,13 +67,13 @@ public:
     void forget(bond_id bond) override { engine_->forget(bond); }
     void inspect(const call& c, const std::string& pattern) override {
         if (away())
-            up_.to->inspected(c.ticket, make_error_code(errc::backend_unavailable));
+            up_.to->inspected(c.ticket, failure{errc::backend_unavailable, applied::no, {}});
         else
             engine_->inspect(c, pattern);
     }
     void force_release(const call& c, const std::string& name) override {
         if (away())
-            up_.to->forced(c.ticket, make_error_code(errc::backend_unavailable));
+            up_.to->forced(c.ticket, failure{errc::backend_unavailable, applied::no, {}});
         else
             engine_->force_release(c, name);
     }
@@ -131,13 +131,13 @@ private:
                 bonds.push_back(answer.bond);
             to->renewed(t, unknown(bonds));
         }
-        void inspected(ticket t, result<std::vector<lock_info>> answer) override {
+        void inspected(ticket t, response<std::vector<lock_info>> answer) override {
             to->inspected(t, std::move(answer));
         }
         void examined(ticket t, std::vector<finding> all) override {
             to->examined(t, std::move(all));
         }
-        void forced(ticket t, result<std::size_t> answer) override { to->forced(t, answer); }
+        void forced(ticket t, response<std::size_t> answer) override { to->forced(t, answer); }
         void fence_raised(ticket t, raised how) override {
             to->fence_raised(t, deaf() ? raised::unknown : how);
         }

@@ -27,9 +27,9 @@ public:
     void withdrawn(ticket t, applied) override { answered(t); }
     void released(ticket t, release_result) override { answered(t); }
     void renewed(ticket t, std::span<const renewal_answer>) override { answered(t); }
-    void inspected(ticket t, result<std::vector<lock_info>>) override { answered(t); }
+    void inspected(ticket t, response<std::vector<lock_info>>) override { answered(t); }
     void examined(ticket t, std::vector<finding>) override { answered(t); }
-    void forced(ticket t, result<std::size_t>) override { answered(t); }
+    void forced(ticket t, response<std::size_t>) override { answered(t); }
     void woken(const nonce&) override {}
     void granted(const nonce&, const grant&) override {}
     void bond_lost(bond_id) override {}

@@ -44,13 +44,13 @@ void client_side::raise_fence(const call& c, const std::shared_ptr<const claim>&
 }
 
 void client_side::inspect(const call& c, const std::string&) {
-    events_->inspected(c.ticket, make_error_code(errc::unsupported));
+    events_->inspected(c.ticket, failure{errc::unsupported, applied::no, {}});
 }
 
 void client_side::examine(const call& c) { events_->examined(c.ticket, {}); }
 
 void client_side::force_release(const call& c, const std::string&) {
-    events_->forced(c.ticket, make_error_code(errc::unsupported));
+    events_->forced(c.ticket, failure{errc::unsupported, applied::no, {}});
 }
 
 void client_side::ask(const call& c, request r, std::vector<bond_id> bonds) {

@@ -128,9 +128,9 @@ private:
     void withdrawn(ticket, applied) override;
     void released(ticket, release_result) override;
     void renewed(ticket, std::span<const renewal_answer>) override;
-    void inspected(ticket, result<std::vector<lock_info>>) override {}
+    void inspected(ticket, response<std::vector<lock_info>>) override {}
     void examined(ticket, std::vector<finding>) override {}
-    void forced(ticket, result<std::size_t>) override {}
+    void forced(ticket, response<std::size_t>) override {}
     void woken(const nonce&) override;
     void granted(const nonce&, const grant&) override;
     void bond_lost(bond_id) override;

@@ -453,12 +453,12 @@ void redis_backend::force_release(const call& c, const std::string& name) {
         },
         [this, c](const reply& r, const failure* f) {
             if (f != nullptr)
-                return events_->forced(c.ticket, f->code);
+                return events_->forced(c.ticket, *f);
             if (r.is_error())
-                return events_->forced(c.ticket, failure_of(r.text()).code);
+                return events_->forced(c.ticket, failure_of(r.text()));
             const auto count = r.number();
             if (!count || *count < 0)
-                return events_->forced(c.ticket, not_understood().code);
+                return events_->forced(c.ticket, not_understood());
             events_->forced(c.ticket, static_cast<std::size_t>(*count));
         });
 }

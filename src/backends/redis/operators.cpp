@@ -33,12 +33,12 @@ struct redis_backend::inspection : std::enable_shared_from_this<inspection> {
     void begin() {
         servers = engine.directory_->primaries();
         if (servers.empty() && !std::exchange(sought, true))
-            return engine.when_servers_are_known(
-                asked, [self = shared_from_this()](const failure* f) {
-                    f == nullptr ? self->begin() : self->fail(f->code);
-                });
+            return engine.when_servers_are_known(asked,
+                                                 [self = shared_from_this()](const failure* f) {
+                                                     f == nullptr ? self->begin() : self->fail(*f);
+                                                 });
         if (servers.empty())
-            return fail(errc::backend_unavailable);
+            return fail({errc::backend_unavailable, applied::no, "no primary is known"});
         const auto prefix = engine.protocol_.prefix();
         if (!is_pattern(pattern))
             names.insert(pattern);
@@ -82,9 +82,7 @@ struct redis_backend::inspection : std::enable_shared_from_this<inspection> {
 
     void walked(const reply& r, const failure* f) {
         if (f != nullptr || r.is_error() || r.size() != 2)
-            return fail(f != nullptr   ? f->code
-                        : r.is_error() ? failure_of(r.text()).code
-                                       : not_understood().code);
+            return fail(f != nullptr ? *f : r.is_error() ? failure_of(r.text()) : not_understood());
         for (std::size_t i = 0; i < r[1].size(); ++i)
             (this->*walks[at_walk].found)(r[1][i].text());
         const std::string cursor{r[0].text()};
@@ -163,7 +161,10 @@ struct redis_backend::inspection : std::enable_shared_from_this<inspection> {
                         }
                     if (f != nullptr) {
                         const std::lock_guard lock{self->guard};
-                        self->trouble = f->code;
+                        self->trouble = *f;
+                    } else if (r.is_error()) {
+                        const std::lock_guard lock{self->guard};
+                        self->refused = failure_of(r.text());
                     }
                     self->one_done(&inspection::finish);
                 });
@@ -174,6 +175,8 @@ struct redis_backend::inspection : std::enable_shared_from_this<inspection> {
     void finish() {
         if (trouble)
             return fail(*trouble);
+        if (locks.empty() && refused) // not for those that somebody else may see
+            return fail(*refused);
         std::sort(locks.begin(), locks.end(), [](const lock_info& a, const lock_info& b) {
             return a.name < b.name;
         });
@@ -193,7 +196,7 @@ struct redis_backend::inspection : std::enable_shared_from_this<inspection> {
         (this->*next)();
     }
 
-    void fail(error_code why) { engine.events_->inspected(asked.ticket, why); }
+    void fail(failure why) { engine.events_->inspected(asked.ticket, std::move(why)); }
 
     redis_backend& engine;
     const call asked;
@@ -207,7 +210,7 @@ struct redis_backend::inspection : std::enable_shared_from_this<inspection> {
     std::size_t pending = 0;
     notes_by_client notes;
     std::vector<lock_info> locks;
-    std::optional<error_code> trouble;
+    std::optional<failure> trouble, refused;
 };
 
 /// Behind sentinels and in a cluster nobody is known before something was asked for.

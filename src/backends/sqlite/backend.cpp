@@ -280,7 +280,7 @@ void engine::inspect(const call& c, const std::string& pattern) {
         found = who_holds(file_, pattern, on_.now());
     });
     if (failed)
-        events_->inspected(c.ticket, failed->code);
+        events_->inspected(c.ticket, *failed);
     else
         events_->inspected(c.ticket, std::move(found));
     tell(std::move(news));
@@ -309,7 +309,7 @@ void engine::force_release(const call& c, const std::string& name) {
         });
     });
     if (failed)
-        events_->forced(c.ticket, failed->code);
+        events_->forced(c.ticket, *failed);
     else
         events_->forced(c.ticket, count);
     tell(std::move(news));

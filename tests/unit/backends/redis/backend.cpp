@@ -29,13 +29,13 @@ public:
     void renewed(ticket t, std::span<const renewal_answer> all) override {
         note([&] { renewed_.emplace(t, std::vector(all.begin(), all.end())); });
     }
-    void inspected(ticket t, result<std::vector<lock_info>> r) override {
+    void inspected(ticket t, response<std::vector<lock_info>> r) override {
         note([&] { inspected_.emplace(t, std::move(r)); });
     }
     void examined(ticket t, std::vector<finding> all) override {
         note([&] { examined_.emplace(t, std::move(all)); });
     }
-    void forced(ticket, result<std::size_t>) override {}
+    void forced(ticket, response<std::size_t>) override {}
     void woken(const nonce& n) override {
         note([&] { woken_.insert(n); });
     }
@@ -65,7 +65,7 @@ public:
     std::map<ticket, applied> withdrawn_;
     std::map<ticket, release_result> released_;
     std::map<ticket, std::vector<renewal_answer>> renewed_;
-    std::map<ticket, result<std::vector<lock_info>>> inspected_;
+    std::map<ticket, response<std::vector<lock_info>>> inspected_;
     std::map<ticket, std::vector<finding>> examined_;
 
 private:
@@ -123,7 +123,8 @@ public:
         backend_.withdraw(c, std::make_shared<claim>(what));
         return told.answer(&core_stand_in::withdrawn_, c.ticket);
     }
-    [[nodiscard]] result<std::vector<lock_info>> inspect(const std::string& pattern) {
+    void close(duration within) { backend_.close(boot_clock::now() + within); }
+    [[nodiscard]] response<std::vector<lock_info>> inspect(const std::string& pattern) {
         const auto c = asking();
         backend_.inspect(c, pattern);
         return told.answer(&core_stand_in::inspected_, c.ticket);

@@ -20,9 +20,9 @@ public:
         releases[static_cast<std::size_t>(t)] = r;
     }
     void renewed(ticket, std::span<const renewal_answer>) override {}
-    void inspected(ticket, result<std::vector<lock_info>>) override {}
+    void inspected(ticket, response<std::vector<lock_info>>) override {}
     void examined(ticket, std::vector<finding>) override {}
-    void forced(ticket, result<std::size_t>) override {}
+    void forced(ticket, response<std::size_t>) override {}
     void woken(const nonce&) override { ++events; }
     void granted(const nonce&, const grant&) override { ++events; }
     void bond_lost(bond_id) override { ++lost; }
@@ -84,9 +84,11 @@ TEST(sqlite_threads, events_are_told_with_nothing_locked) {
         void withdrawn(ticket, applied) override {}
         void released(ticket, release_result) override {}
         void renewed(ticket, std::span<const renewal_answer>) override {}
-        void inspected(ticket, result<std::vector<lock_info>> r) override { seen = r.has_value(); }
+        void inspected(ticket, response<std::vector<lock_info>> r) override {
+            seen = r.has_value();
+        }
         void examined(ticket, std::vector<finding>) override {}
-        void forced(ticket, result<std::size_t>) override {}
+        void forced(ticket, response<std::size_t>) override {}
         void woken(const nonce&) override {}
         void granted(const nonce&, const grant&) override {
             const auto at = boot_clock::now();

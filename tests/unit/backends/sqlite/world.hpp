@@ -77,13 +77,13 @@ public:
     void renewed(ticket, std::span<const renewal_answer> r) override {
         put([&] { renewals.assign(r.begin(), r.end()); });
     }
-    void inspected(ticket, result<std::vector<lock_info>> r) override {
+    void inspected(ticket, response<std::vector<lock_info>> r) override {
         put([&] { inspections.push_back(std::move(r)); });
     }
     void examined(ticket, std::vector<finding> all) override {
         put([&] { examinations.push_back(std::move(all)); });
     }
-    void forced(ticket, result<std::size_t> r) override {
+    void forced(ticket, response<std::size_t> r) override {
         put([&] { forcings.push_back(r); });
     }
     void woken(const nonce& n) override {
@@ -110,8 +110,8 @@ public:
     std::vector<applied> withdrawals;
     std::vector<release_result> releases;
     std::vector<renewal_answer> renewals;
-    std::vector<result<std::vector<lock_info>>> inspections;
-    std::vector<result<std::size_t>> forcings;
+    std::vector<response<std::vector<lock_info>>> inspections;
+    std::vector<response<std::size_t>> forcings;
     std::vector<std::vector<finding>> examinations;
     std::vector<nonce> wakings, wants, taken;
     std::vector<grant> grants;
