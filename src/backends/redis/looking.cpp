@@ -141,7 +141,8 @@ lock_from(const std::string& name, const reply& r, const notes_by_client& notes,
         }
         lock.holders.push_back(std::move(info));
     }
-    const auto permits = r[5];
+    // The number of those that are free is beside them, under the very name.
+    const auto permits = type == "string" && shape == layout::redisson ? r[5] : reply{};
     for (std::size_t i = 0; i + 1 < permits.size(); i += 2) {
         std::int64_t limit_ms = 0;
         const auto score = permits[i + 1].text();

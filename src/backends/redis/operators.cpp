@@ -44,7 +44,8 @@ struct redis_backend::inspection : std::enable_shared_from_this<inspection> {
             names.insert(pattern);
         else if (engine.protocol_.shares_with_java())
             walks = {{prefix + pattern, "hash", &inspection::found_name},
-                     {"{" + prefix + pattern + "}:timeout", "zset", &inspection::found_permits}};
+                     {"{" + prefix + pattern + "}:timeout", "zset", &inspection::found_permits},
+                     {prefix + pattern + ":timeout", "zset", &inspection::found_tagged_permits}};
         else
             walks = {{prefix + pattern, "string", &inspection::found_name}};
         walks.push_back({std::string{note_prefix} + "*", "string", &inspection::found_note});
@@ -105,7 +106,16 @@ struct redis_backend::inspection : std::enable_shared_from_this<inspection> {
         constexpr std::string_view open = "{", close = "}:timeout";
         if (key.size() > open.size() + close.size() && key.starts_with(open) &&
             key.ends_with(close))
-            found_name(key.substr(open.size(), key.size() - open.size() - close.size()));
+            if (const auto name = key.substr(open.size(), key.size() - open.size() - close.size());
+                name.find('{') == name.npos)
+                found_name(name);
+    }
+    // A name with a {tag} is not wrapped. {a}:timeout may be that of a or of {a}: whose it is, a
+    // look at both tells.
+    void found_tagged_permits(std::string_view key) {
+        constexpr std::string_view end = ":timeout";
+        if (key.ends_with(end) && key.find('{') != key.npos)
+            found_name(key.substr(0, key.size() - end.size()));
     }
     void found_note(std::string_view key) {
         if (key.starts_with(note_prefix))

@@ -102,6 +102,8 @@ TEST(redis_looking, shows_permits_and_the_plain_layout) {
     ASSERT_EQ(permits->holders.size(), 2U);
     EXPECT_EQ(permits->holders[0].remaining, 500ms);
     EXPECT_EQ(permits->holders[1].remaining, 0ms);
+    EXPECT_FALSE(seen({.type = "none", .permits = {"0123456789abcdef", "1500"}}))
+        << "they are those of {n}";
     const auto plain =
         seen({.type = "string", .now_us = "1000", .value = std::string(32, 'a') + ".400"},
              {},
@@ -141,7 +143,8 @@ TEST(redis_looking, believes_no_numbers_that_cannot_be) {
                          {},
                          layout::plain))
             << tail;
-    EXPECT_TRUE(seen({.permits = {"id", "-9223372036854775808", "id", "9223372036854775807", "odd"},
+    EXPECT_TRUE(seen({.type = "string",
+                      .permits = {"id", "-9223372036854775808", "id", "9223372036854775807", "odd"},
                       .now_us = "9223372036854775807"}));
     for (const char* const odd :
          {"*0\r\n", ":1\r\n", "$-1\r\n", "-ERR\r\n", "*1\r\n$4\r\nhash\r\n"}) {
