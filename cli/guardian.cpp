@@ -48,6 +48,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// Who has waited long enough does not wait for an engine that is away, too.
+constexpr auto time_to_withdraw = 300ms;
+
 enum class phase { waiting, running, lingering, stopping };
 
 client open_for(const run_options& options) {
@@ -378,7 +381,8 @@ void guardian::withdraw(int code) {
     if (line_) {
         line_->hush();
     }
-    client_.close(); // before the line's thread is awaited: it may be asking the engine just now
+    // Before the line's thread is awaited: it may be asking the engine just now.
+    client_.close(time_to_withdraw);
     line_.reset();
     tell_front(word::ended, code);
     ::_exit(code);
@@ -402,7 +406,7 @@ void guardian::fail(const std::exception& failed) {
     if (lease_ && *lease_) {
         lease_->release();
     }
-    client_.close();
+    client_.close(time_to_withdraw);
     tell_front(word::ended, code);
     ::_exit(code);
 }

@@ -75,8 +75,8 @@ std::string place_of(const party& us, const lock_info& lock) {
 std::string sentence_now(const client& engine, const std::string& name, std::size_t columns) {
     try {
         return waiting_sentence(name, find_lock(engine, name), ourselves(), columns);
-    } catch (const std::system_error&) { // the acquisition itself will say what is wrong
-        return shortened("waiting for " + printable(name) + "; the engine does not answer",
+    } catch (const std::system_error& problem) { // the acquisition says it again, if it gives up
+        return shortened("waiting for " + printable(name) + "; " + printable(problem.what()),
                          columns);
     }
 }

@@ -11,6 +11,8 @@ namespace {
 
 /// Redis counts in milliseconds: it may end a lease one of them early, and we look one late.
 constexpr duration margin = std::chrono::milliseconds{3};
+/// Who answers at the last moment is taken for silent, and what he has to say is not heard.
+constexpr duration longest_head_start = std::chrono::milliseconds{50};
 /// Most leases are over by then, and need no connection for it.
 constexpr duration listens_for_force_after = std::chrono::milliseconds{200};
 /// They cannot say that they want it.
@@ -216,7 +218,7 @@ void redis_backend::ask_for(const call& c, const held& what, joining join, again
     run(
         server::way::hot,
         what,
-        c.answer_by,
+        c.answer_by - std::min(longest_head_start, (c.answer_by - c.asked) / 10),
         [this, join, not_after](std::string& out, const held& w, calling how) {
             protocol_.attempt(out, *w, join, not_after, how);
         },

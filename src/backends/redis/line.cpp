@@ -14,6 +14,7 @@ namespace {
 constexpr duration first_back_off = std::chrono::milliseconds{10};
 constexpr duration longest_back_off = std::chrono::seconds{1};
 constexpr duration listeners_pulse = std::chrono::seconds{15};
+constexpr duration tls_answers_within = std::chrono::milliseconds{500};
 constexpr int reads_at_a_time = 16; // then the others have their turn
 
 /// A write costs both sides some microseconds, whatever is in it. Two that are under way let the
@@ -45,13 +46,27 @@ endpoint line::where() const {
 
 bool line::settled() const {
     const std::lock_guard lock{guard_};
-    return parked_.empty() && unanswered_.empty();
+    return unanswered_.empty();
 }
 
 failure line::failed(std::string sentence) const {
     return {errc::backend_unavailable,
             applied::no,
             settings_.where.text() + ": " + std::move(sentence)};
+}
+
+std::string line::silent(std::string words) const {
+    if (!settings_.tls || state_ != state::connecting)
+        return words;
+    return known_in_the_clear_ ? std::string{speaks_no_tls} : words + ": does it speak TLS?";
+}
+
+// One under TLS hangs up on whoever talks to it in the clear.
+failure line::was_cut() const {
+    const bool unheard = !settings_.tls && state_ == state::greeting && greeting_ == 0;
+    return failed(unheard
+                      ? "the connection was cut without a word: does it want TLS, as in rediss://?"
+                      : "the connection was cut");
 }
 
 // --------------------------------------------------------------------------------------- asking
@@ -114,6 +129,7 @@ void line::put(std::string_view bytes, request what) {
 void line::start_connecting(guard& lock) {
     ++generation_;
     give_up_connecting_ = boot_clock::now() + settings_.connect_timeout;
+    turn_ = settings_.connect_timeout / 12;
     reactor_->wake_at(give_up_connecting_);
     std::string problem;
     if (is_numeric(settings_.where)) {
@@ -150,19 +166,63 @@ void line::connect_to_next(guard& lock, std::string problem) {
         reactor_->unwatch(id_, connection_->descriptor());
     connection_.reset();
     while (!addresses_.empty()) {
-        const auto to = addresses_.front();
+        trying_ = addresses_.front();
         addresses_.erase(addresses_.begin());
         problem.clear();
-        auto next = std::make_shared<transport>(to, settings_.tls, settings_.where.host, problem);
+        auto next =
+            std::make_shared<transport>(trying_, settings_.tls, settings_.where.host, problem);
         if (next->descriptor() < 0)
             continue;
         connection_ = std::move(next);
         state_ = state::connecting;
         waits_to_write_ = true;
         reactor_->watch(id_, connection_->descriptor(), true);
+        const auto now = boot_clock::now();
+        turn_ends_ = addresses_.empty() ? never : now + turn_;
+        tls_suspected_ = settings_.tls ? now + tls_answers_within : never;
+        found_in_the_clear_ = false;
+        reactor_->wake_at(std::min(turn_ends_, tls_suspected_));
         return;
     }
     break_off(lock, failed(problem.empty() ? "it cannot be reached" : std::move(problem)));
+}
+
+// One that is silent comes to the end of the line, and its next turn is longer: it may be far away.
+void line::try_another_address(guard& lock) {
+    turn_ends_ = never;
+    if (connection_->reached())
+        return;
+    addresses_.push_back(trying_);
+    turn_ += turn_ / 2;
+    connect_to_next(lock, {});
+}
+
+// A server in the clear takes the beginning of TLS for a command that is not whole yet, and waits
+// for the rest of it. Asking it can only block: not on a caller's thread.
+void line::suspect_no_tls() {
+    tls_suspected_ = never;
+    if (!connection_->reached())
+        return;
+    detail::quiet_thread([self = weak_from_this(),
+                          to = trying_,
+                          of = generation_,
+                          at_most = settings_.connect_timeout] {
+        if (!answers_in_the_clear(to, at_most))
+            return;
+        if (const auto alive = self.lock())
+            alive->answered_in_the_clear(of);
+    }).detach();
+}
+
+// On that thread; as resolved(), it only leaves a message.
+void line::answered_in_the_clear(std::uint64_t of) {
+    {
+        const guard lock{guard_};
+        if (of != generation_ || state_ != state::connecting)
+            return;
+        found_in_the_clear_ = known_in_the_clear_ = true;
+    }
+    reactor_->wake_at(boot_clock::now());
 }
 
 void line::advance(guard& lock) {
@@ -199,6 +259,7 @@ void line::begin_greeting(guard& lock) {
 
 void line::become_open(guard& lock) {
     state_ = state::open;
+    known_in_the_clear_ = false;
     give_up_connecting_ = never;
     opened_ = oldest_sent_ = pinged_ = boot_clock::now();
     shortest_trip_ = std::chrono::seconds{1};
@@ -273,7 +334,7 @@ void line::flush(guard& lock) {
             break;
         }
         writing_ = false;
-        return break_off(lock, failed("the connection was cut"));
+        return break_off(lock, was_cut());
     }
     writing_ = false;
 }
@@ -318,13 +379,14 @@ void line::read(guard& lock) {
 
     std::array<char, 16 * 1024> bytes;
     const char* problem = nullptr;
+    bool cut = false;
     for (int i = 0; i < reads_at_a_time && problem == nullptr; ++i) {
         std::size_t got = 0;
         const auto how = from->read(bytes, got);
         if (how == io::would_block)
             break;
         if (how == io::closed) {
-            problem = "the connection was cut";
+            cut = true;
             break;
         }
         if (!replies_.feed({bytes.data(), got})) {
@@ -345,8 +407,8 @@ void line::read(guard& lock) {
     lock.lock();
     reading_ = false;
     --corked_;
-    if (problem != nullptr && of == generation_)
-        return break_off(lock, failed(problem));
+    if ((cut || problem != nullptr) && of == generation_)
+        return break_off(lock, cut ? was_cut() : failed(problem));
     flush(lock);
 }
 
@@ -488,6 +550,8 @@ instant line::next_due(instant now) const {
     if (state_ == state::resting)
         return settings_.stays_open ? std::max(retry_at_, now) : never;
     auto due = give_up_connecting_;
+    if (state_ == state::connecting)
+        due = std::min({due, turn_ends_, tls_suspected_});
     for (const auto& one : parked_)
         due = std::min(due, one.what.answer_by);
     for (const auto& one : unanswered_)
@@ -506,11 +570,14 @@ instant line::on_time(instant now) {
         start_connecting(lock);
     if (state_ == state::resolving && std::exchange(resolved_, false))
         connect_to_next(lock, std::move(resolving_problem_));
+    if (state_ == state::connecting && now >= turn_ends_)
+        try_another_address(lock);
+    if (state_ == state::connecting && now >= tls_suspected_)
+        suspect_no_tls();
+    if (state_ == state::connecting && found_in_the_clear_)
+        break_off(lock, failed(std::string{speaks_no_tls}));
     if (state_ != state::resting && now >= give_up_connecting_)
-        break_off(lock,
-                  failed(settings_.tls && state_ == state::connecting
-                             ? "no answer: does it speak TLS?"
-                             : "no answer"));
+        break_off(lock, failed(silent("no answer")));
     if (!unanswered_.empty() && now >= oldest_sent_ + settings_.silence)
         break_off(lock, failed("it has fallen silent"));
     if (settings_.heard && state_ == state::open && now >= pinged_ + listeners_pulse) {
@@ -537,10 +604,7 @@ instant line::on_time(instant now) {
     for (auto& one : unanswered_)
         if (one.done && one.answer_by <= now)
             late.emplace_back(std::exchange(one.done, nullptr), applied::maybe);
-    // A server in the clear takes the beginning of TLS for a command that is not whole yet.
-    auto why = failed(settings_.tls && state_ == state::connecting
-                          ? "no answer in time: does it speak TLS?"
-                          : "no answer in time");
+    auto why = failed(silent("no answer in time"));
     lock.unlock();
     for (const auto& [done, certainty] : late) {
         why.applied = certainty;

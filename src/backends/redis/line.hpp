@@ -75,7 +75,7 @@ public:
     void close();
 
     [[nodiscard]] endpoint where() const;
-    [[nodiscard]] bool settled() const; ///< nothing is on its way
+    [[nodiscard]] bool settled() const; ///< nothing that was sent waits for its answer
 
     void on_ready(bool readable, bool writable) override;
     void on_unwatched() override;
@@ -102,6 +102,9 @@ private:
     void start_connecting(guard&);
     void resolved(std::uint64_t generation, std::vector<socket_address>, std::string problem);
     void connect_to_next(guard&, std::string problem);
+    void try_another_address(guard&);
+    void suspect_no_tls();
+    void answered_in_the_clear(std::uint64_t generation);
     void advance(guard&);
     void begin_greeting(guard&);
     void become_open(guard&);
@@ -114,6 +117,8 @@ private:
     void break_off(guard&, failure why);
     [[nodiscard]] instant next_due(instant now) const;
     [[nodiscard]] failure failed(std::string sentence) const;
+    [[nodiscard]] failure was_cut() const;
+    [[nodiscard]] std::string silent(std::string words) const;
 
     const std::shared_ptr<reactor> reactor_; // a resolver's thread may outlive the backend
     line_settings settings_;
@@ -125,7 +130,13 @@ private:
     std::shared_ptr<transport> connection_;
     std::vector<socket_address> addresses_;
     std::string resolving_problem_;
-    bool resolved_ = false; // addresses_ are there, or the problem
+    bool resolved_ = false;           // addresses_ are there, or the problem
+    socket_address trying_{};         // one of them
+    duration turn_{};                 // how long one may be silent while others wait to be tried
+    instant turn_ends_ = never;       // of the one that we are trying
+    instant tls_suspected_ = never;   // when we ask whether it speaks in the clear
+    bool found_in_the_clear_ = false; // on this connection: it is of no use
+    bool known_in_the_clear_ = false; // since the last that was
     instant give_up_connecting_ = never;
     instant retry_at_{};
     instant opened_{};

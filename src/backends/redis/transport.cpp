@@ -12,6 +12,7 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <poll.h>
 #include <sys/un.h>
 #include <system_error>
 #include <unistd.h>
@@ -28,7 +29,7 @@ namespace {
     if (code == 0)
         return "the server ended the handshake";
     if (ERR_GET_REASON(code) == SSL_R_WRONG_VERSION_NUMBER)
-        return "it does not speak TLS"; // or nothing newer than 1.1
+        return std::string{speaks_no_tls}; // or nothing newer than 1.1
     const char* reason = ERR_reason_error_string(code);
     return reason != nullptr ? reason : "unknown reason";
 }
@@ -268,10 +269,11 @@ io transport::advance(bool& wants_to_write, std::string& problem) {
         return io::would_block;
     }
     const long verified = SSL_get_verify_result(tls_->raw.get());
-    problem = "TLS: ";
-    problem += verified != X509_V_OK && tls_->context->verifies()
-                   ? X509_verify_cert_error_string(verified)
-                   : tls_words();
+    problem = verified != X509_V_OK && tls_->context->verifies()
+                  ? X509_verify_cert_error_string(verified)
+                  : tls_words();
+    if (problem != speaks_no_tls)
+        problem.insert(0, "TLS: ");
     return io::closed;
 }
 
@@ -318,6 +320,23 @@ io transport::write(std::string_view bytes, std::size_t& sent) {
             continue;
         return errno == EAGAIN || errno == EWOULDBLOCK ? io::would_block : io::closed;
     }
+}
+
+bool answers_in_the_clear(const socket_address& to, duration at_most) {
+    std::string problem;
+    transport plain{to, nullptr, {}, problem};
+    const auto until = boot_clock::now() + at_most;
+    const auto ready = [&](short what) {
+        pollfd one{plain.descriptor(), what, 0};
+        const auto left =
+            std::chrono::ceil<std::chrono::milliseconds>(until - boot_clock::now()).count();
+        return left > 0 && ::poll(&one, 1, static_cast<int>(left)) == 1;
+    };
+    char first = 0;
+    std::size_t moved = 0;
+    return plain.descriptor() >= 0 && ready(POLLOUT) &&
+           plain.write("PING\r\n", moved) == io::done && ready(POLLIN) &&
+           plain.read({&first, 1}, moved) == io::done && (first == '+' || first == '-');
 }
 
 } // namespace holdfast::redis

@@ -40,6 +40,12 @@ struct endpoint {
 class tls_context;
 [[nodiscard]] std::shared_ptr<tls_context> make_tls_context(const tls_options&);
 
+inline constexpr std::string_view speaks_no_tls =
+    "it does not speak TLS: write redis:// instead of rediss://, or leave out tls=yes";
+
+/// Whether a server answers there that does not speak TLS. Blocks.
+[[nodiscard]] bool answers_in_the_clear(const socket_address&, duration at_most);
+
 enum class io : std::uint8_t { done, would_block, closed };
 
 class transport {
@@ -54,6 +60,7 @@ public:
     transport& operator=(const transport&) = delete;
 
     [[nodiscard]] int descriptor() const noexcept { return fd_; }
+    [[nodiscard]] bool reached() const noexcept { return connected_; } ///< if not yet under TLS
 
     /// Goes on connecting: done once it is open. `wants_to_write` says what to wait for meanwhile.
     [[nodiscard]] io advance(bool& wants_to_write, std::string& problem);

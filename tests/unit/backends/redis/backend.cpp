@@ -188,6 +188,17 @@ TEST_F(redis_engine, its_own_release_wakes_its_own_waiters) {
     EXPECT_TRUE(ours.told.wakes(waiting.nonce, 1s));
 }
 
+// Its kernel takes connections for it. What never left needs nobody to wait for it.
+TEST_F(redis_engine, closing_does_not_wait_for_a_server_that_never_said_a_word) {
+    servers::redis_server server;
+    server.pause();
+    engine ours{at(server.port())};
+    EXPECT_EQ(failed(ours.attempt(claim_of("n", 1), joining::none, 100ms)).applied, applied::no);
+    const auto before = boot_clock::now();
+    ours.close(60s);
+    EXPECT_LT(boot_clock::now() - before, 30s);
+}
+
 // ------------------------------------------------------------------------- against a played one
 
 /// Answers a greeting as a Redis would, and then as the test says.
