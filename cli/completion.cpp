@@ -1,4 +1,5 @@
 #include "completion.hpp"
+#include "manual.hpp"
 
 namespace holdfast::cli {
 
@@ -14,6 +15,15 @@ std::string shell_quoted(std::string_view text) {
         out += c == '\'' ? std::string{"'\\''"} : std::string{c};
     }
     return out + "'";
+}
+
+std::string with_urls(std::string_view text) {
+    std::string beginnings;
+    for (const auto& url : manual::urls()) {
+        beginnings += (beginnings.empty() ? "" : " ") + std::string{url.beginning};
+    }
+    constexpr std::string_view mark = "@URLS@";
+    return std::string{text}.replace(text.find(mark), mark.size(), beginnings);
 }
 
 } // namespace holdfast::cli

@@ -20,4 +20,8 @@ namespace holdfast::cli {
 
 /// Between single quotes, as all three understand them as long as there is no backslash.
 [[nodiscard]] std::string shell_quoted(std::string_view);
+
+/// The text with the beginnings of all URLs where @URLS@ stands.
+[[nodiscard]] std::string with_urls(std::string_view text);
+
 } // namespace holdfast::cli

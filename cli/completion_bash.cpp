@@ -31,7 +31,7 @@ _holdfast_urls() {
             COMPREPLY+=("sqlite:$file")
         done < <(compgen -f -- "${cur#sqlite:}")
     else
-        _holdfast_words sqlite:
+        _holdfast_words @URLS@
     fi
 }
 
@@ -187,7 +187,7 @@ std::string completion_for_bash() {
     for (const auto& verb : manual::verbs()) {
         names += std::string{verb.name} + " ";
     }
-    return std::string{beginning} + options_function() + value_function() + std::string{middle} +
+    return with_urls(beginning) + options_function() + value_function() + std::string{middle} +
            "        _holdfast_words " + names + "help --help --version\n" + std::string{scanning};
 }
 

@@ -27,7 +27,7 @@ function __holdfast_locks
 end
 
 function __holdfast_urls
-    printf '%s\n' sqlite:
+    printf '%s\n' @URLS@
     for file in (__fish_complete_path (string replace -- sqlite: '' (commandline -ct)))
         printf 'sqlite:%s\n' $file
     end
@@ -166,7 +166,7 @@ std::string valued_options() {
 } // namespace
 
 std::string completion_for_fish() {
-    std::string text{beginning};
+    auto text = with_urls(beginning);
     const std::string_view mark = "@VALUED@";
     text.replace(text.find(mark), mark.size(), valued_options());
     for (const auto& verb : manual::verbs()) {

@@ -19,7 +19,7 @@ _holdfast_urls() {
     if compset -P 'sqlite:'; then
         _files
     else
-        compadd -S '' -- sqlite:
+        compadd -S '' -- @URLS@
     fi
 }
 
@@ -166,7 +166,7 @@ std::string valued_options_of_run() {
 } // namespace
 
 std::string completion_for_zsh() {
-    std::string text{beginning};
+    auto text = with_urls(beginning);
     for (const auto& verb : manual::verbs()) {
         text += "            " +
                 shell_quoted(std::string{verb.name} + ":" + std::string{verb.summary}) + "\n";

@@ -103,6 +103,14 @@ std::string examples_of(const manual::verb& page) {
     return text;
 }
 
+std::string engines() {
+    std::string text = "Engines:\n";
+    for (const auto& url : manual::urls()) {
+        text += entry("  " + std::string{url.form}, text_column, url.text);
+    }
+    return text;
+}
+
 } // namespace
 
 std::string general_help() {
@@ -115,6 +123,7 @@ std::string general_help() {
     page.add(list);
     page.add(
         paragraph("Each verb explains itself with --help. " + std::string{manual::which_engine}));
+    page.add(engines());
     page.add("Example:\n  holdfast run nightly-backup -- ./backup.sh\n");
     return page.text();
 }

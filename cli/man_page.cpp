@@ -124,6 +124,14 @@ std::string exits() {
                "as above.");
 }
 
+std::string engines() {
+    std::string text = prose("A URL names the engine:");
+    for (const auto& url : manual::urls()) {
+        text += tagged(bold(url.form), url.text);
+    }
+    return text;
+}
+
 std::string environment() {
     std::string text;
     for (const auto& [name, meaning] : manual::environment()) {
@@ -156,6 +164,7 @@ std::string man_page() {
     for (const auto& verb : manual::verbs()) {
         text += page_of_verb(verb);
     }
+    text += ".SH ENGINES\n" + engines();
     text += ".SH EXIT STATUS\n" + exits();
     text += ".SH ENVIRONMENT\n" + environment();
     text += ".SH FILES\n" + tagged(italic("$XDG_STATE_HOME/holdfast/locks.db"),

@@ -16,7 +16,8 @@ value a_url() { return {.name = "URL", .offer = offer::url}; }
 option url_option() {
     return {.names = {"-u", "--url"},
             .value = a_url(),
-            .text = "the engine; else $HOLDFAST_URL, else a file of this user"};
+            .text =
+                "the engine, see holdfast --help; else $HOLDFAST_URL, else a file of this user"};
 }
 
 option same_as_url() {
@@ -92,7 +93,9 @@ verb run() {
                 .value = {.name = "STRING"},
                 .text = "instead of CMD: a string for /bin/sh"},
                url_option()}}},
-        .notes = {"The command finds HOLDFAST_NAME and HOLDFAST_FENCE in its environment."},
+        .notes = {"The command finds HOLDFAST_NAME and HOLDFAST_FENCE in its environment.",
+                  "With -n, an engine that says nothing is given up after 5 seconds; a Redis after "
+                  "its connect_timeout, which is 3 seconds."},
         .exits = {{"", "the command's own"},
                   {"128 + N", "if signal N ended it"},
                   {"1 (or -E)", "if somebody else held the lock"},
@@ -110,7 +113,8 @@ verb run() {
             {"holdfast run -s catalogue -- ./report", "together with other readers"},
             {"holdfast run -N 4 gpu -- ./train", "one of four permits"},
             {"holdfast run from/7 --and to/9 -- ./transfer", "two locks as one"},
-            {"holdfast run orders -c 'sort < in > out'", "a shell string"}}};
+            {"holdfast run orders -c 'sort < in > out'", "a shell string"},
+            {"holdfast run -u redis://db1 orders -- ./import", "among all who reach that Redis"}}};
 }
 
 verb ls() {
@@ -215,7 +219,9 @@ verb doctor() {
             .usage = {"[OPTIONS] [URL]"},
             .arguments = {a_url()},
             .sections = {{"", {same_as_url(), json_option()}}},
-            .examples = {{"holdfast doctor"}, {"holdfast doctor sqlite:/var/lib/locks.db"}}};
+            .examples = {{"holdfast doctor"},
+                         {"holdfast doctor sqlite:/var/lib/locks.db"},
+                         {"holdfast doctor redis://db1"}}};
 }
 
 verb torture() {
@@ -338,6 +344,37 @@ std::vector<option> options_of(const verb& page) {
         all.insert(all.end(), part.options.begin(), part.options.end());
     }
     all.push_back(help_option());
+    return all;
+}
+
+const std::vector<engine_url>& urls() {
+    static const std::vector<engine_url> all{
+#ifdef HOLDFAST_HAS_SQLITE
+        {"sqlite:",
+         "sqlite:PATH",
+         "a file, for all of this machine; without PATH that of this user"},
+#endif
+#ifdef HOLDFAST_HAS_REDIS
+        {"redis://",
+         "redis://[[USER]:PASSWORD@]HOST[:PORT][/DB]",
+         "Redis, where Java's Redisson has its locks. ?password_file=FILE keeps the password out "
+         "of "
+         "the list of processes"},
+        {"rediss://", "rediss://…", "the same under TLS; ?ca=FILE says whom to trust"},
+        {"redis+unix://", "redis+unix:///PATH", "through a socket of this machine"},
+        {"redis+sentinel://",
+         "redis+sentinel://HOST,HOST,…/PRIMARY",
+         "the primary that these Sentinels know by that name"},
+        {"redis+cluster://", "redis+cluster://HOST,HOST,…", "a cluster, by some of its servers"},
+        {"redis+replicas://",
+         "redis+replicas://PRIMARY,REPLICA,…",
+         "a primary that is never replaced; with ?acknowledge=COUNT so many replicas must know of "
+         "a lock"},
+#endif
+#ifdef HOLDFAST_HAS_QUORUM
+        {"quorum:", "quorum:URL,URL,URL", "a majority of engines that know nothing of each other"},
+#endif
+    };
     return all;
 }
 

@@ -61,6 +61,13 @@ struct verb {
     bool elsewhere = false; ///< described, but not yet a part of this program: shown nowhere
 };
 
+/// One way to name an engine.
+struct engine_url {
+    std::string_view beginning; ///< redis://, which a shell offers
+    std::string_view form;      ///< redis://HOST[:PORT]
+    std::string_view text;
+};
+
 struct variable {
     std::string_view name;
     std::string_view text;
@@ -80,6 +87,9 @@ struct variable {
 
 /// Of one verb, from all its sections, and help at last.
 [[nodiscard]] std::vector<option> options_of(const verb&);
+
+/// Of the engines that this program has.
+[[nodiscard]] const std::vector<engine_url>& urls();
 
 [[nodiscard]] const std::vector<variable>& environment();
 

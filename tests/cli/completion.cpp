@@ -1,5 +1,6 @@
 // Completion in the real shells: what is typed, a tab, and what then stands on the line.
 
+#include "cli/manual.hpp"
 #include "tmux.hpp"
 #include "workshop.hpp"
 
@@ -73,6 +74,13 @@ TEST_P(shell_completion, knows_verbs_options_locks_and_commands) {
     expect("holdfast run -n a frobni", "holdfast run -n a frobnicate-all");
     expect("holdfast doctor sq", "holdfast doctor sqlite:");
     expect("holdfast completion fi", "holdfast completion fish");
+}
+
+TEST_P(shell_completion, knows_how_urls_begin) {
+    for (const auto& url : cli::manual::urls()) {
+        const std::string all{url.beginning};
+        expect("holdfast doctor " + all.substr(0, all.size() - 1), "holdfast doctor " + all);
+    }
 }
 
 TEST_P(shell_completion, knows_the_locks_of_the_engine_that_was_named) {

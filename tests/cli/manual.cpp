@@ -75,6 +75,21 @@ TEST_F(manual_truth, words_that_are_offered_are_understood) {
     expect_all({"completion", "?"}, manual::page_of("completion").arguments.front());
 }
 
+TEST_F(manual_truth, urls_that_are_named_are_understood) {
+    ASSERT_FALSE(manual::urls().empty());
+    for (const auto& url : manual::urls()) {
+        EXPECT_TRUE(url.form.starts_with(url.beginning)) << url.form;
+        EXPECT_THAT(holdfast({"--help"}).out, HasSubstr(std::string{url.form}));
+        EXPECT_THAT(holdfast({"man"}).out, HasSubstr(std::string{url.beginning}));
+        if (url.beginning != "sqlite:") { // which takes it for the name of a file
+            const auto how = holdfast({"ls", "-u", std::string{url.beginning} + "?nonsense"});
+            EXPECT_EQ(how.code, 64) << url.beginning;
+            EXPECT_THAT(how.err, testing::Not(HasSubstr("scheme"))) << url.beginning;
+            EXPECT_THAT(how.err, testing::Not(HasSubstr("linked"))) << url.beginning;
+        }
+    }
+}
+
 TEST(manual_pages, fit_into_90_columns_and_end_with_an_example) {
     auto pages = std::vector{cli::general_help()};
     for (const auto& page : manual::all_verbs()) {
