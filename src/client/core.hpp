@@ -12,6 +12,8 @@
 
 #include <holdfast/backend.hpp>
 
+#include <boost/unordered/unordered_flat_map.hpp>
+
 #include <cstdint>
 #include <cstring>
 #include <list>
@@ -158,10 +160,12 @@ private:
     std::uint64_t tickets_ = 0;
 
     turnstiles names_;
-    std::unordered_map<nonce, talk*, nonce_hash> talks_;
-    std::unordered_map<nonce, engine_grant*, nonce_hash> grants_;
-    std::unordered_map<ticket, talk*> asked_; // attempts and withdrawals on their way
-    std::unordered_map<ticket, parting*> parting_asked_;
+    template <class Key, class Value, class Hash = std::hash<Key>>
+    using flat_map = boost::unordered_flat_map<Key, Value, Hash>;
+    flat_map<nonce, talk*, nonce_hash> talks_;
+    flat_map<nonce, engine_grant*, nonce_hash> grants_;
+    flat_map<ticket, talk*> asked_; // attempts and withdrawals on their way
+    flat_map<ticket, parting*> parting_asked_;
     std::list<parting> partings_;
     std::unordered_multimap<std::string_view, parting*>
         retrying_; // those that wait to be sent again

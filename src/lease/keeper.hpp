@@ -16,11 +16,11 @@
 #include "runtime/random.hpp"
 
 #include <boost/intrusive/list.hpp>
+#include <boost/unordered/unordered_flat_map.hpp>
 
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <unordered_map>
 #include <unordered_set>
 
 namespace holdfast::detail {
@@ -95,7 +95,7 @@ private:
     agenda& agenda_;
     random_source& chance_;
     const notes notes_;
-    std::unordered_map<bond_id, std::unique_ptr<bond>> bonds_;
+    boost::unordered_flat_map<bond_id, std::unique_ptr<bond>, std::hash<bond_id>> bonds_;
     std::unordered_set<bond_id> lost_; // a late grant must not bring one back
     std::deque<bond_id> lost_order_;   // so that only the latest are remembered
 };

@@ -252,7 +252,8 @@ TEST_F(on_redis, a_silent_address_is_passed_by_if_the_host_has_another) {
         return call(all);
     };
     const auto known = with_hosts({"getent", "ahosts", "two-homes"});
-    HOLDFAST_NEEDS(known.code == 0 ? servers::lack{} : "no hosts file of our own: " + known.err);
+    if (known.code != 0)
+        GTEST_SKIP() << "nobody may have a hosts file of his own here: " << known.err;
     ASSERT_THAT(known.out, StartsWith("127.0.0.1 "));
 
     auto o = remembers();

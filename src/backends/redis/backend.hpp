@@ -19,6 +19,8 @@
 #include <holdfast/backend.hpp>
 #include <holdfast/redis.hpp>
 
+#include <boost/unordered/unordered_flat_map.hpp>
+
 #include <functional>
 #include <map>
 #include <memory>
@@ -114,8 +116,8 @@ private:
     };
     std::mutex guard_;
     std::uint64_t last_bond_ = 0;
-    std::unordered_map<bond_id, held> bonds_;
-    std::unordered_map<nonce, held, nonce_hash> asking_;    // attempts that are not answered
+    boost::unordered_flat_map<bond_id, held, std::hash<bond_id>> bonds_;
+    boost::unordered_flat_map<nonce, held, nonce_hash> asking_; // attempts that are not answered
     std::unordered_map<nonce, instant, nonce_hash> doubts_; // until when an attempt may take effect
     struct place_to_listen {
         std::string channel, key;
