@@ -40,6 +40,7 @@ struct capabilities {
     holdfast::reach reach = holdfast::reach::process;
     bool shared = false;         ///< read-write locks
     bool permits = false;        ///< semaphores
+    bool loses_permits = false;  ///< what somebody held who died may never come back
     bool fair = false;           ///< grants follow the order of asking
     bool lock_delay = false;     ///< a lock freed by failure can be kept back for a while
     bool notices_death = false;  ///< a dead holder is noticed at once, not after its ttl

@@ -13,6 +13,7 @@ enum class guarantee : std::uint8_t {
     survives_restart = 2,    ///< an engine that restarts forgets neither grants nor fences
     survives_clock_jump = 4, ///< no clock but our own boot clock can end or prolong it
     fair = 8,                ///< waiters are served in the order of asking
+    survives_death = 16,     ///< what a dead holder held comes back by itself
 };
 
 /// A set of them: `guarantee::fence | guarantee::fair`.

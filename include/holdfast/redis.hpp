@@ -37,8 +37,15 @@ enum class layout : std::uint8_t {
     plain, ///< one string, SET NX PX: shared with redsync, redis-py, redis-plus-plus, node-redlock
 };
 
-/// What releases are announced with. Java uses sharded ones in a cluster of Redis 7, else plain.
-enum class announcing : std::uint8_t { by_topology, publish, spublish };
+/// What releases are announced with. Java uses sharded ones in a cluster of Redis 7, else plain;
+/// `both` is for a cluster in which old and new Java live together.
+enum class announcing : std::uint8_t { by_topology, publish, spublish, both };
+
+/// Which of Redisson's semaphores ours are.
+enum class semaphores : std::uint8_t {
+    expirable, ///< PermitExpirableSemaphore: a permit ends with its holder
+    plain,     ///< Semaphore: a number of free permits. Those of dead Java holders are lost
+};
 
 struct options {
     redis::topology topology = topology::single;
@@ -52,6 +59,7 @@ struct options {
     tls_options tls{};
     redis::layout layout = layout::redisson;
     announcing announce = announcing::by_topology;
+    redis::semaphores semaphores = semaphores::expirable;
     std::string prefix{}; ///< stands before every name
     duration connect_timeout = std::chrono::seconds{3};
     duration silence = std::chrono::seconds{3}; ///< a server that says nothing so long is gone

@@ -4,7 +4,8 @@
 
 namespace holdfast {
 
-/// N permits under one name. A permit is a lease: the permits of the dead come back.
+/// N permits under one name. A permit is a lease: the permits of the dead come back, except where
+/// capabilities::loses_permits says otherwise.
 ///
 /// Everybody must name the same N; an engine grants while fewer than the asker's N are out.
 /// Permits carry no fence. Thread-safe.

@@ -105,7 +105,9 @@ bool core::refuse_if_impossible(wish& w, actions& out) {
         return refuse(errc::unsupported, "permits carry no fence");
     if (o.require.empty())
         return false;
-    if (auto reason = what_is_missing(able, o.require); !reason.empty())
+    auto able_here = able;
+    able_here.loses_permits = able.loses_permits && w.what.mode == mode::permit;
+    if (auto reason = what_is_missing(able_here, o.require); !reason.empty())
         return refuse(errc::unsupported, std::move(reason));
     return false;
 }

@@ -17,6 +17,8 @@ std::string what_is_missing(const capabilities& able, guarantees wanted) {
         return "a jump of the clock of " + engine + " can end a lock before its time";
     if (wanted.has(guarantee::fair) && !able.fair)
         return engine + " keeps no order among waiters";
+    if (wanted.has(guarantee::survives_death) && able.loses_permits)
+        return engine + ", as it was opened, loses the permits of the dead";
     return {};
 }
 

@@ -112,7 +112,8 @@ TEST_P(choices_conformance, what_an_engine_gives_may_be_required_and_what_not_is
     for (const auto wanted : {guarantee::fence,
                               guarantee::survives_restart,
                               guarantee::survives_clock_jump,
-                              guarantee::fair}) {
+                              guarantee::fair,
+                              guarantee::survives_death}) {
         const auto reason = what_is_missing(able, wanted);
         const auto expected = reason.empty() ? std::error_code{} : code(errc::unsupported);
         EXPECT_EQ(error_of([&] { client.require(wanted); }), expected) << reason;

@@ -100,8 +100,8 @@ void check(const protocol::verdict& v, const claim& what) {
 }
 
 TEST(fuzz_redis, whatever_a_server_answers_is_understood_or_refused) {
-    const protocol java{layout::redisson, "", false, 24h, uuid};
-    const protocol plain{layout::plain, "", false, 24h, uuid};
+    const protocol java{layout::redisson, "", announcing::publish, 24h, uuid};
+    const protocol plain{layout::plain, "", announcing::publish, 24h, uuid};
     const notes_by_client notes{{uuid, note{{"host", 1, "p"}, {{mode::exclusive, 5, "n"}}}}};
     const auto claims = one_of_each();
     for_many_seeds(20'000, [&](mutator& m) {

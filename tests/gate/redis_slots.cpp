@@ -16,7 +16,15 @@ protected:
         HOLDFAST_NEEDS(redis_server::missing());
         all.emplace();
     }
-    [[nodiscard]] client open_ours() const { return open(all->url() + "?quarantine=0"); }
+    [[nodiscard]] client open_ours(const std::string& options = "") const {
+        return open(all->url() + "?quarantine=0" + options);
+    }
+    /// How often a node has said so.
+    [[nodiscard]] static int errors(const redis_server& node, const std::string& word) {
+        const auto all_said = node.ask({"INFO", "errorstats"}).text;
+        const auto at = all_said.find("errorstat_" + word + ":count=");
+        return at == std::string::npos ? 0 : std::stoi(all_said.substr(all_said.find('=', at) + 1));
+    }
     [[nodiscard]] int slot(const std::string& key) {
         return redis_cluster::slot_of(all->node(0), key);
     }
@@ -96,6 +104,69 @@ TEST_F(redis_slots, on_their_way_are_asked_for) {
     EXPECT_TRUE(outcome(waiter));
     EXPECT_EQ(lease.release(), release_result::released);
     EXPECT_EQ(to.ask({"EXISTS", "orders"}).number, 0);
+}
+
+// Who asks just once is not told of it, either, if it is over within his time.
+TEST_F(redis_slots, half_moved_are_asked_again_until_they_are_whole) {
+    const auto ours = open_ours();
+    mutex fresh{ours, "new{orders}"};
+    (void)fresh.acquire({.wait = 30s}).release(); // its fence stays, so half of its keys are here
+    auto& from = all->node_of("orders");
+    auto& to = another_master(from);
+    all->begin_move(slot("orders"), from, to);
+    const auto before = errors(from, "TRYAGAIN") + errors(to, "TRYAGAIN");
+    auto once = in_a_thread([&] { return fresh.try_acquire({.ttl = 30s}).has_value(); });
+    ASSERT_TRUE(eventually([&] {
+        return errors(from, "TRYAGAIN") + errors(to, "TRYAGAIN") >= before + 2;
+    })) << "it was not asked again";
+    all->finish_move(slot("orders"), from, to);
+    EXPECT_TRUE(outcome(once));
+    EXPECT_EQ(to.ask({"EXISTS", "new{orders}"}).number, 0) << "given back when the test let it go";
+}
+
+TEST_F(redis_slots, whose_master_has_changed_let_the_old_one_go) {
+    const auto ours = open_ours();
+    const auto others = open_ours();
+    auto& old = all->node_of("orders");
+    const auto known_there = [&] {
+        return old.ask({"CLIENT", "LIST"}).text.find("name=holdfast-") != std::string::npos;
+    };
+    auto lease = mutex{ours, "orders"}.acquire({.wait = 30s, .ttl = 10min});
+    auto waiter = in_a_thread([&] {
+        return mutex{others, "orders"}.acquire({.wait = 60s, .ttl = 10min}).held();
+    });
+    ASSERT_TRUE(eventually([&] { return listeners(old, "orders") >= 1; }));
+    EXPECT_TRUE(known_there());
+    all->fail_over(old); // it lives on, as a replica
+    EXPECT_EQ(lease.release(), release_result::released);
+    EXPECT_TRUE(outcome(waiter));
+    EXPECT_TRUE(eventually([&] { return !known_there(); })) << "it is not forgotten";
+    EXPECT_TRUE((mutex{ours, "orders"}.try_acquire_for(30s, {.ttl = 10min})));
+}
+
+TEST_F(redis_slots, are_announced_to_old_and_new_alike) {
+    const auto ours = open_ours("&announce=both");
+    const std::string channel = "redisson_lock__channel:{orders}";
+    const auto heard = [&](const char* ways) {
+        return all->node_of("orders").ask({"PUBSUB", ways, channel}).items.at(1).number;
+    };
+    for (const std::string way : {"publish", "spublish"}) {
+        const auto others = open_ours("&announce=" + way);
+        auto theirs = mutex{others, "orders"}.acquire({.wait = 30s, .ttl = 10min});
+        auto waiter = in_a_thread([&] {
+            return mutex{ours, "orders"}.try_acquire_for(60s, {.ttl = 10min});
+        });
+        ASSERT_TRUE(eventually([&] { return heard("NUMSUB") == 1 && heard("SHARDNUMSUB") == 1; }));
+        EXPECT_EQ(theirs.release(), release_result::released);
+        auto lease = outcome(waiter);
+        ASSERT_TRUE(lease) << way;
+        auto next = in_a_thread([&] {
+            return mutex{others, "orders"}.acquire({.wait = 60s, .ttl = 10min}).held();
+        });
+        ASSERT_TRUE(eventually([&] { return heard("NUMSUB") + heard("SHARDNUMSUB") == 3; }));
+        EXPECT_EQ(lease->release(), release_result::released);
+        EXPECT_TRUE(outcome(next)) << way;
+    }
 }
 
 TEST_F(redis_slots, on_their_way_take_what_is_given_back) {

@@ -53,6 +53,27 @@ TEST_F(both_places, in_a_cluster) {
     expect_that_they_exclude_and_wake_each_other("cluster address=" + all.addresses());
 }
 
+TEST_F(both_places, in_a_cluster_of_old_and_new_java) {
+    const servers::redis_cluster all;
+    const auto address = "address=" + all.addresses();
+    java->ask("client old cluster sharded=OFF", address);
+    java->ask("client new cluster", address);
+    ours->ask("client both cluster announce=both", address);
+    for (const std::string theirs : {"old", "new"})
+        for (auto* one : {&*java, &*ours})
+            for (const std::string kind : {"plain", "fair", "write"}) {
+                auto& other = one == &*java ? *ours : *java;
+                const auto client = [&](const peer& p) { return &p == &*java ? theirs : "both"; };
+                const auto name = (one == &*java ? "java-" : "ours-") + theirs + "-" + kind;
+                one->ask("lock", client(*one), "h1", kind, name, "600000");
+                const auto waiting = other.begin("lock", client(other), "h1", kind, name, "600000");
+                EXPECT_FALSE(other.has_answered(waiting, 300ms)) << name;
+                one->ask("unlock", client(*one), "h1", kind, name);
+                EXPECT_NO_THROW(other.end(waiting, 20s)) << name;
+                EXPECT_NO_THROW(other.ask("unlock", client(other), "h1", kind, name)) << name;
+            }
+}
+
 // A fact about 4.7.0, and why the next test is done one way round only.
 TEST_F(both_places, redisson_alone_stays_deaf_when_a_slot_moves) {
     servers::redis_cluster all;

@@ -2,6 +2,7 @@
 // that a test can say the same to both and compare, and can kill either of them.
 //
 //   client C single|sentinel|cluster address=h:p[,h:p…] [master=N] [watchdog_ms=N] [layout=plain]
+//            [semaphore=plain] [announce=both]
 //            [counter=h:p]      watchdog_ms: the ttl that is renewed. counter: where keys to count
 //                               are, if not at the address
 //   lock C H KIND NAME [lease_ms] · trylock C H KIND NAME wait_ms lease_ms · unlock C H KIND NAME
@@ -9,8 +10,10 @@
 //   count C H KIND NAME KEY n  n times: lock, read KEY, pause up to 1 ms, write it plus 1, unlock
 //   guard C H KIND NAME KEY n  the same, and fails if somebody else has written meanwhile
 //   permit C H set|acquire|tryacquire|release NAME …
+//   semaphore C H set|acquire|tryacquire|release NAME 1 …      with semaphore=plain
 //
-// KIND: plain, fair, read, write, spin, fenced, permit, multi. A fenced lock answers its fence.
+// KIND: plain, fair, read, write, spin, fenced, permit, semaphore, multi. A fenced lock answers its
+// fence.
 
 #include "servers/redis_link.hpp"
 
@@ -66,8 +69,9 @@ party_of_test open_as(const words& said) { // C topology setting=value…
     if (set.contains("master"))
         url += "/" + set["master"];
     url += "?quarantine=0"; // the servers of tests have just been started, and forgot nothing
-    if (set.contains("layout"))
-        url += "&layout=" + set["layout"];
+    for (const auto* option : {"layout", "semaphore", "announce"})
+        if (set.contains(option))
+            url += std::string{"&"} + option + "=" + set[option];
     const auto counter = set.contains("counter") ? set["counter"] : set["address"];
     return {open(url),
             set.contains("watchdog_ms") ? milliseconds(set["watchdog_ms"])
@@ -127,6 +131,8 @@ private:
             return count(said);
         if (verb == "permit")
             return permit(said);
+        if (verb == "semaphore")
+            return plain_semaphore(said);
         throw std::invalid_argument{"there is no command " + verb};
     }
 
@@ -149,7 +155,7 @@ private:
             keep(shared_mutex{of_.ours, name}.try_acquire_shared_for(wait, o));
         else if (kind == "write")
             keep(shared_mutex{of_.ours, name}.try_acquire_for(wait, o));
-        else if (kind == "permit")
+        else if (kind == "permit" || kind == "semaphore")
             keep(semaphore{of_.ours, name, permits_}.try_acquire_for(wait, o));
         else if (kind == "multi") {
             std::vector<multi_lock::member> members;
@@ -215,6 +221,20 @@ private:
         const auto id = "p" + std::to_string(++last_permit_);
         permits_out_.emplace(id, std::move(*got));
         return id;
+    }
+
+    std::string plain_semaphore(const words& said) { // semaphore C H verb NAME permits [wait_ms]
+        const auto& verb = said.at(3);
+        if (verb == "set") {
+            permits_ = static_cast<std::uint32_t>(std::stoul(said.at(5)));
+            return "true";
+        }
+        const words one{verb, "", "", "semaphore", said.at(4)};
+        if (verb == "release")
+            return unlock(one);
+        const bool waits = verb == "acquire";
+        const auto got = lock(one, waits ? forever : milliseconds(said.at(6)), "-1");
+        return waits ? "" : got == "no" ? "false" : "true";
     }
 
     std::string released_permit(const std::string& id) {

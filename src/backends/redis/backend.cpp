@@ -27,6 +27,7 @@ constexpr std::size_t most_doubts = 1000;
     can.reach = reach::network;
     can.shared = !plain;
     can.permits = !plain;
+    can.loses_permits = o.semaphores == semaphores::plain;
     can.fair = !plain;
     can.lock_delay = true;
     can.fence_per_pass = !plain;
@@ -45,9 +46,10 @@ constexpr std::size_t most_doubts = 1000;
     return uuid_from(detail::draw_nonce(chance));
 }
 
-[[nodiscard]] bool announces_sharded(const options& o) {
-    return o.announce == announcing::spublish ||
-           (o.announce == announcing::by_topology && o.topology == topology::cluster);
+[[nodiscard]] announcing way_to_announce(const options& o) {
+    if (o.announce != announcing::by_topology)
+        return o.announce;
+    return o.topology == topology::cluster ? announcing::spublish : announcing::publish;
 }
 
 [[nodiscard]] std::unique_ptr<directory> make_directory(std::shared_ptr<const acquaintance> with) {
@@ -68,16 +70,17 @@ constexpr std::size_t most_doubts = 1000;
 redis_backend::redis_backend(options o)
     : how_{std::move(o)}, able_{abilities(how_)}, protocol_{how_.layout,
                                                             how_.prefix,
-                                                            announces_sharded(how_),
+                                                            way_to_announce(how_),
                                                             how_.fence_retention,
-                                                            new_uuid()} {
+                                                            new_uuid(),
+                                                            how_.semaphores} {
     auto with = std::make_shared<acquaintance>();
     with->how = how_;
     if (how_.secure)
         with->tls = make_tls_context(how_.tls);
     with->hot = hot_;
     with->background = background_;
-    with->sharded = protocol_.sharded();
+    with->announce = protocol_.announces();
     with->in_cluster = how_.topology == topology::cluster;
     with->wake = [this](const nonce& who) { events_->woken(who); };
     with->released = [this](const std::string& channel) {
@@ -272,7 +275,7 @@ void redis_backend::granted(const call& c, const held& what, const protocol::ver
     const auto where = directory_->server_of(protocol_.key(what->name));
     if (!where)
         return give_back_and_fail(c, what, unacknowledged());
-    where->acknowledged(server::way::hot, c.answer_by, [this, c, what, yes](bool enough) {
+    where->acknowledged(server::way::hot, c.answer_by, [this, c, what, yes, where](bool enough) {
         if (enough)
             believe(c, what, yes);
         else
@@ -415,7 +418,9 @@ void redis_backend::heard_by(const claim& what,
                              const std::string& channel,
                              std::int64_t listeners) {
     const auto where = directory_->server_of(protocol_.key(what.name));
-    const std::int64_t ourselves = where && where->ears().hears_of(channel) ? 1 : 0;
+    std::int64_t ourselves = 0;
+    if (where && where->ears().hears_of(channel)) // twice, if it is announced twice
+        ourselves = protocol_.announces() == announcing::both ? 2 : 1;
     if (listeners > ourselves)
         manners_.others_listen(channel, boot_clock::now());
 }
@@ -475,19 +480,18 @@ void redis_backend::look_after_force(const std::string& key) {
             if (key.empty() || std::string_view{protocol_.key(what->name)} == key)
                 ours.push_back(what);
     }
-    for (const auto& what : ours)
-        run(
-            server::way::renewal,
-            what,
-            boot_clock::now() + how_.silence,
-            [this](std::string& out, const held& w, calling how) {
-                const claim* one = w.get();
-                protocol_.prolong(out, {&one, 1}, how);
-            },
-            [this, what](const reply& r, const failure*) {
-                if (r.size() == 1 && r[0].number() == 0)
-                    events_->grant_lost(what->nonce);
-            });
+    for (const auto& what : ours) {
+        std::string bytes;
+        protocol_.look_for(bytes, *what);
+        directory_->ask(server::way::renewal,
+                        protocol_.key(what->name),
+                        bytes,
+                        boot_clock::now() + how_.silence,
+                        [this, what](const reply& r, const failure* f) {
+                            if (f == nullptr && protocol_.still_ours(r, *what) == false)
+                                events_->grant_lost(what->nonce);
+                        });
+    }
 }
 
 // -------------------------------------------------------------------------------------- renewals
@@ -584,7 +588,7 @@ void redis_backend::renew_some(const std::shared_ptr<flight>& all,
                 return all->landed(std::move(answers));
             where->acknowledged(server::way::renewal,
                                 all->asked.answer_by,
-                                [all, answers = std::move(answers)](bool enough) mutable {
+                                [all, where, answers = std::move(answers)](bool enough) mutable {
                                     for (auto& one : answers)
                                         if (one.outcome == renewed::yes && !enough)
                                             one.outcome = renewed::unknown;

@@ -3,19 +3,25 @@
 //
 //   MOVED  it is there now: ask there, and learn the whole map anew
 //   ASK    it is on its way there: ask there, this once
+//   TRYAGAIN  some of its keys are here and some there: ask again in a moment
 //
 // Redirections are followed a few times and within the time of the request; nothing else is sent
-// twice.
+// twice, except what a server refused in the middle of a move.
+//
+// Who has no slot any more is forgotten with the next map. A server lives on while an answer of it
+// is awaited.
 
 #include "backends/redis/errors.hpp"
 #include "backends/redis/names.hpp"
 #include "backends/redis/waiting_room.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <charconv>
 #include <map>
 #include <optional>
+#include <set>
 
 namespace holdfast::redis {
 namespace {
@@ -23,6 +29,12 @@ namespace {
 constexpr int most_redirections = 5;
 constexpr duration learns_at_most_every = std::chrono::milliseconds{100};
 constexpr duration servers_patience = std::chrono::milliseconds{1000};
+constexpr std::size_t most_servers = 1000; // as many as a cluster should have at most
+
+/// Between two questions for a slot whose keys are half here and half there.
+[[nodiscard]] duration pause_after(int refusals) {
+    return std::chrono::milliseconds{std::min(10 << std::min(refusals, 5), 200)};
+}
 
 /// "MOVED 3999 127.0.0.1:6381", "ASK 3999 :6381" (the same host, another port).
 struct redirection {
@@ -72,7 +84,7 @@ public:
              std::string_view bytes,
              instant answer_by,
              on_answer done) override {
-        send({w, std::string{key}, std::string{bytes}, answer_by, std::move(done)}, 0);
+        send({w, std::string{key}, std::string{bytes}, answer_by, std::move(done)}, {});
     }
 
     std::shared_ptr<server> server_of(std::string_view key) override {
@@ -93,27 +105,40 @@ public:
     void troubled(const endpoint&, const failure&) override { learn(); }
 
     void close() override {
+        std::multimap<instant, paused> nobody_asks_again; // ends after the lock is given back
         const std::lock_guard lock{guard_};
         for (const auto& [_, one] : servers_)
             one->close();
+        for (const auto& one : forgotten_)
+            if (const auto lives = one.lock())
+                lives->close();
         for (const auto& [_, one] : guides_)
             one->close();
+        nobody_asks_again.swap(pausing_);
     }
 
 private:
     using guest = waiting_room::guest;
-    void send(guest g, int redirections) {
+    struct attempts {
+        int redirections = 0, refusals = 0;
+    };
+    struct paused {
+        guest who;
+        attempts until_now;
+    };
+
+    void send(guest g, attempts until_now) {
         auto where = server_of(g.key);
         if (!where) {
             with_->background->wake_at(g.answer_by);
             room_.enter(std::move(g));
             return learn();
         }
-        send_to(where, std::move(g), redirections, server::asking::no);
+        send_to(where, std::move(g), until_now, server::asking::no);
     }
 
     void
-    send_to(const std::shared_ptr<server>& where, guest g, int redirections, server::asking how) {
+    send_to(const std::shared_ptr<server>& where, guest g, attempts until_now, server::asking how) {
         // Shared, because the request is needed again if it is redirected.
         const auto shared = std::make_shared<guest>(std::move(g));
         where->ask(
@@ -121,37 +146,108 @@ private:
             slot_of(shared->key),
             shared->bytes,
             shared->answer_by,
-            [this, shared, where, redirections](const reply& r, const failure* f) {
-                const auto to = f == nullptr && r.is_error() ? redirected(r.text(), where->where())
-                                                             : std::nullopt;
-                if (!to || redirections >= most_redirections ||
-                    boot_clock::now() >= shared->answer_by) {
-                    if (f == nullptr && r.is_error() && first_word(r.text()) == "CLUSTERDOWN")
-                        learn();
-                    return shared->done(r, f);
-                }
-                const auto there = server_at(to->where);
-                if (to->moved) {
-                    {
-                        const std::lock_guard lock{guard_};
-                        slots_[to->slot] = there;
-                    }
-                    learn();
-                }
-                send_to(there,
-                        std::move(*shared),
-                        redirections + 1,
-                        to->moved ? server::asking::no : server::asking::yes);
+            [this, shared, where, until_now](const reply& r, const failure* f) {
+                if (f != nullptr || !r.is_error() || !follow(shared, until_now, r, where->where()))
+                    shared->done(r, f);
             },
             how);
     }
 
+    /// Whether it is asked again, somewhere or some time, because of what the server said.
+    [[nodiscard]] bool follow(const std::shared_ptr<guest>& who,
+                              attempts until_now,
+                              const reply& r,
+                              const endpoint& by) {
+        const auto now = boot_clock::now();
+        if (first_word(r.text()) == "TRYAGAIN")
+            return pause(who, until_now, now);
+        const auto to = redirected(r.text(), by);
+        if (!to && first_word(r.text()) == "CLUSTERDOWN")
+            learn();
+        if (!to || to->slot != slot_of(who->key) || until_now.redirections >= most_redirections ||
+            now >= who->answer_by)
+            return false;
+        const auto there = server_at(to->where);
+        if (!there)
+            return false;
+        if (to->moved) {
+            {
+                const std::lock_guard lock{guard_};
+                slots_[to->slot] = there;
+            }
+            learn();
+        }
+        ++until_now.redirections;
+        send_to(there,
+                std::move(*who),
+                until_now,
+                to->moved ? server::asking::no : server::asking::yes);
+        return true;
+    }
+
+    [[nodiscard]] bool pause(const std::shared_ptr<guest>& who, attempts until_now, instant now) {
+        const auto when = now + pause_after(until_now.refusals);
+        if (when >= who->answer_by)
+            return false;
+        ++until_now.refusals;
+        until_now.redirections = 0;
+        {
+            const std::lock_guard lock{guard_};
+            pausing_.emplace(when, paused{std::move(*who), until_now});
+        }
+        with_->background->wake_at(when);
+        return true;
+    }
+
+    void ask_those_again_whose_pause_is_over(instant now) {
+        std::vector<paused> due;
+        {
+            const std::lock_guard lock{guard_};
+            const auto end = pausing_.upper_bound(now);
+            for (auto it = pausing_.begin(); it != end; ++it)
+                due.push_back(std::move(it->second));
+            pausing_.erase(pausing_.begin(), end);
+        }
+        for (auto& one : due)
+            send(std::move(one.who), one.until_now);
+    }
+
+    // --------------------------------------------------------------------------- the servers
+
+    using servers = std::vector<std::shared_ptr<server>>;
+
+    /// Null if there are too many already: whoever leads us on for ever is not followed.
     [[nodiscard]] std::shared_ptr<server> server_at(const endpoint& where) {
+        servers gone; // ends after the lock is given back
         const std::lock_guard lock{guard_};
-        auto& known = servers_[where];
-        if (!known)
-            known = std::make_shared<server>(with_, where);
-        return known;
+        if (const auto known = servers_.find(where); known != servers_.end())
+            return known->second;
+        if (servers_.size() >= most_servers)
+            gone = forget_strangers();
+        if (servers_.size() >= most_servers)
+            return nullptr;
+        return servers_.emplace(where, server::make(with_, where)).first->second;
+    }
+
+    /// Those that have no slot, and guides that belong to the cluster no more. Under the lock.
+    [[nodiscard]] servers forget_strangers() {
+        servers gone;
+        const std::set<std::shared_ptr<server>> owners{slots_.begin(), slots_.end()};
+        std::erase_if(forgotten_, [](const auto& one) { return one.expired(); });
+        std::erase_if(servers_, [&](const auto& one) {
+            if (owners.contains(one.second))
+                return false;
+            forgotten_.push_back(one.second);
+            gone.push_back(one.second);
+            return true;
+        });
+        const auto among = [](const std::vector<endpoint>& all, const endpoint& one) {
+            return std::find(all.begin(), all.end(), one) != all.end();
+        };
+        std::erase_if(guides_, [&](const auto& one) {
+            return !among(seeds_, one.first) && !among(known_nodes_, one.first);
+        });
+        return gone;
     }
 
     // ------------------------------------------------------------------------------ the map
@@ -225,39 +321,42 @@ private:
     }
 
     void learned(const endpoint& by, const reply& r) {
-        bool changed = false;
-        for (std::size_t i = 0; i < r.size(); ++i) {
-            const auto first = r[i][0].number(), last = r[i][1].number(),
-                       port = r[i][2][1].number();
-            if (!first || !last || !port || *first < 0 || *last >= 16384 || *first > *last ||
-                *port < 1 || *port > 65535)
-                continue;
-            endpoint where{std::string{r[i][2][0].text()}, static_cast<int>(*port)};
+        std::vector<std::shared_ptr<server>> owners(slots_.size());
+        std::vector<endpoint> nodes; // replicas, too, can tell who is the primary now
+        const auto node = [&](const reply& one) -> std::optional<endpoint> {
+            const auto port = one[1].number();
+            if (!port || *port < 1 || *port > 65535)
+                return std::nullopt;
+            endpoint where{std::string{one[0].text()}, static_cast<int>(*port)};
             if (where.host.empty() || where.host == "?")
                 where.host = by.host;
-            const auto owner = server_at(where);
-            const std::lock_guard lock{guard_};
-            for (auto slot = *first; slot <= *last; ++slot) {
-                changed = changed || slots_[static_cast<std::size_t>(slot)] != owner;
-                slots_[static_cast<std::size_t>(slot)] = owner;
-            }
-            // Replicas, too, can tell who is the primary now.
-            for (std::size_t node = 2; node < r[i].size() && known_nodes_.size() < 1000; ++node) {
-                const auto its_port = r[i][node][1].number();
-                endpoint one{std::string{r[i][node][0].text()},
-                             static_cast<int>(its_port.value_or(0))};
-                if (!one.host.empty() && one.port > 0 && one.port < 65536 &&
-                    std::find(known_nodes_.begin(), known_nodes_.end(), one) == known_nodes_.end())
-                    known_nodes_.push_back(std::move(one));
-            }
+            return where;
+        };
+        for (std::size_t i = 0; i < r.size(); ++i) {
+            const auto first = r[i][0].number(), last = r[i][1].number();
+            const auto primary = node(r[i][2]);
+            if (!first || !last || !primary || *first < 0 || *last >= 16384 || *first > *last)
+                continue;
+            const auto owner = server_at(*primary);
+            std::fill(owners.begin() + *first, owners.begin() + *last + 1, owner);
+            for (std::size_t n = 2; n < r[i].size() && nodes.size() < most_servers; ++n)
+                if (const auto one = node(r[i][n]);
+                    one && std::find(nodes.begin(), nodes.end(), *one) == nodes.end())
+                    nodes.push_back(*one);
         }
+        bool changed = false;
         {
+            servers gone; // ends after the lock is given back
             const std::lock_guard lock{guard_};
+            changed = !std::equal(owners.begin(), owners.end(), slots_.begin());
+            std::move(owners.begin(), owners.end(), slots_.begin());
+            known_nodes_ = std::move(nodes);
+            gone = forget_strangers();
             learning_ = false;
         }
         for (auto& one : room_.empty_out()) {
             if (server_of(one.key))
-                send(std::move(one), 0);
+                send(std::move(one), {});
             else {
                 const failure why{errc::backend_unavailable,
                                   applied::no,
@@ -281,9 +380,16 @@ private:
                                                "no server of the cluster has answered"};
         }
         room_.turn_out(now, why);
+        ask_those_again_whose_pause_is_over(now);
         if (learn_again)
             learn();
-        return room_.next();
+        const std::lock_guard lock{guard_};
+        auto next = room_.next();
+        if (!pausing_.empty())
+            next = std::min(next, pausing_.begin()->first);
+        if (again_)
+            next = std::min(next, std::max(not_before_, now + learns_at_most_every));
+        return next;
     }
 
     const std::shared_ptr<const acquaintance> with_;
@@ -293,7 +399,9 @@ private:
     std::mutex guard_;
     std::array<std::shared_ptr<server>, 16384> slots_;
     std::map<endpoint, std::shared_ptr<server>> servers_;
+    std::vector<std::weak_ptr<server>> forgotten_; // an answer of theirs may be awaited
     std::map<endpoint, std::shared_ptr<line>> guides_;
+    std::multimap<instant, paused> pausing_; // by when they ask again
     std::vector<endpoint> known_nodes_, candidates_;
     bool learning_ = false;
     bool again_ = false;

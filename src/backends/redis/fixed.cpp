@@ -10,7 +10,7 @@ namespace {
 class fixed_directory final : public directory {
 public:
     explicit fixed_directory(const std::shared_ptr<const acquaintance>& with)
-        : server_{std::make_shared<server>(
+        : server_{server::make(
               with, endpoint{with->how.servers.front().host, with->how.servers.front().port})} {}
 
     void ask(server::way w,

@@ -10,8 +10,13 @@
 //
 // In a cluster a channel belongs to a slot, and moves with it. Whoever listened is woken: he asks
 // again, is led to where the slot is now, and listens there.
+//
+// Where some announce plainly and some sharded, both are listened to, and a channel is heard when
+// both are confirmed.
 
 #include "backends/redis/line.hpp"
+
+#include <holdfast/redis.hpp>
 
 #include <chrono>
 #include <deque>
@@ -26,12 +31,16 @@ namespace holdfast::redis {
 
 class listener {
 public:
+    /// Keeps whoever owns the listener, while it is told something; null if he is gone.
+    using alive_while = std::function<std::shared_ptr<const void>()>;
+
     listener(std::shared_ptr<reactor>,
              line_settings,
-             bool sharded,
+             announcing,
              std::function<void(const nonce&)> wake,
              std::function<void(const std::string& channel)> released,
-             std::function<void(const std::string& key)> forced);
+             std::function<void(const std::string& key)> forced,
+             alive_while owner = {});
 
     enum class missed : std::uint8_t { nothing, perhaps };
     /// Tells `who` of every message from now on; also once that can be relied on, if not yet.
@@ -54,7 +63,8 @@ public:
 private:
     struct channel {
         std::vector<nonce> who;
-        instant heard_since = never; // never: the server has not confirmed it
+        unsigned confirmed = 0;      // by the server, which of the ways to announce
+        instant heard_since = never; // never: not all of them are
         instant last_message{};
         instant idle_since = never;
     };
@@ -62,13 +72,13 @@ private:
     void opened();
     void broken();
     void heard(const reply&);
-    void unheard(std::string_view channel);
+    void unheard(std::string_view channel, unsigned way);
     void moved_away(std::string_view error);
     template <class Which> void drop_and_wake(Which);
     void drop_idle(instant now, std::string& out);
-    void append(std::string& out, const char* verb, const std::string& name) const;
+    void append(std::string& out, const char* verb, const std::string& name, unsigned ways) const;
 
-    const bool sharded_;
+    const unsigned ways_; // plain, sharded, or both
     const std::function<void(const nonce&)> wake_;
     const std::function<void(const std::string&)> released_;
     const std::function<void(const std::string&)> forced_;

@@ -227,6 +227,11 @@ findings_of(const std::string& where, const server_state& s, const options& how)
         say(grade::notice,
             "It is the only one: while it is away, no lock can be taken.",
             "Use replicas with Sentinel, or quorum: over several servers.");
+    if (how.semaphores == semaphores::plain)
+        say(grade::warning,
+            "Its semaphores are Redisson's plain ones: the permits of Java's dead are lost, and "
+            "those of our dead come back only when one of us asks for one.",
+            "Use getPermitExpirableSemaphore in Java, and leave out semaphore=plain.");
     say(grade::notice,
         "Exclusion rests on its wall clock: one that jumps ahead ends leases early.",
         "Let the clock be slewed, not stepped, and check the fence where it matters.");

@@ -10,10 +10,13 @@
 //   redisson_rwlock:{N}                 the channel of a read-write lock
 //   {N}:holder:rwlock_timeout:1         one reader's own expiry
 //   {N}:timeout, redisson_sc:{N}        the permits that are out, and their channel
+//   {N}:holdfast_permits                of a plain semaphore, of which Redisson keeps no record:
+//                                       ours that are out
 //
 // A name with a brace in it is not wrapped again: whoever writes {tag} chooses the slot.
 
 #include <holdfast/backend.hpp>
+#include <holdfast/redis.hpp>
 
 #include <array>
 #include <cstdint>
@@ -57,7 +60,14 @@ behind(std::string_view name, std::string_view suffix, std::string_view more = {
 [[nodiscard]] inline composed read_write_channel(std::string_view name) {
     return before("redisson_rwlock", name);
 }
-[[nodiscard]] inline composed permits_key(std::string_view name) { return behind(name, "timeout"); }
+/// Which permits are out, and until when; of a plain semaphore only ours are known.
+[[nodiscard]] constexpr std::string_view permits_suffix(semaphores which) noexcept {
+    return which == semaphores::plain ? "holdfast_permits" : "timeout";
+}
+[[nodiscard]] inline composed permits_key(std::string_view name,
+                                             semaphores which = semaphores::expirable) {
+    return behind(name, permits_suffix(which));
+}
 [[nodiscard]] inline composed permits_channel(std::string_view name) {
     return before("redisson_sc", name);
 }

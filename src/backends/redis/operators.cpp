@@ -43,9 +43,12 @@ struct redis_backend::inspection : std::enable_shared_from_this<inspection> {
         if (!is_pattern(pattern))
             names.insert(pattern);
         else if (engine.protocol_.shares_with_java())
-            walks = {{prefix + pattern, "hash", &inspection::found_name},
-                     {"{" + prefix + pattern + "}:timeout", "zset", &inspection::found_permits},
-                     {prefix + pattern + ":timeout", "zset", &inspection::found_tagged_permits}};
+            walks = {
+                {prefix + pattern, "hash", &inspection::found_name},
+                {"{" + prefix + pattern + "}" + end_of_permits(),
+                 "zset",
+                 &inspection::found_permits},
+                {prefix + pattern + end_of_permits(), "zset", &inspection::found_tagged_permits}};
         else
             walks = {{prefix + pattern, "string", &inspection::found_name}};
         walks.push_back({std::string{note_prefix} + "*", "string", &inspection::found_note});
@@ -101,9 +104,13 @@ struct redis_backend::inspection : std::enable_shared_from_this<inspection> {
         if (key.starts_with(prefix) && !key.starts_with(note_prefix))
             names.emplace(key.substr(prefix.size()));
     }
+    [[nodiscard]] std::string end_of_permits() const {
+        return ":" + std::string{permits_suffix(engine.protocol_.which_semaphores())};
+    }
     // What a server finds may be anything, whatever it was asked for.
     void found_permits(std::string_view key) {
-        constexpr std::string_view open = "{", close = "}:timeout";
+        constexpr std::string_view open = "{";
+        const auto close = "}" + end_of_permits();
         if (key.size() > open.size() + close.size() && key.starts_with(open) &&
             key.ends_with(close))
             if (const auto name = key.substr(open.size(), key.size() - open.size() - close.size());
@@ -113,7 +120,7 @@ struct redis_backend::inspection : std::enable_shared_from_this<inspection> {
     // A name with a {tag} is not wrapped. {a}:timeout may be that of a or of {a}: whose it is, a
     // look at both tells.
     void found_tagged_permits(std::string_view key) {
-        constexpr std::string_view end = ":timeout";
+        const auto end = end_of_permits();
         if (key.ends_with(end) && key.find('{') != key.npos)
             found_name(key.substr(0, key.size() - end.size()));
     }

@@ -48,10 +48,15 @@ std::int64_t milliseconds_of(duration d) noexcept {
     return std::chrono::ceil<std::chrono::milliseconds>(d).count();
 }
 
-protocol::protocol(
-    layout l, std::string prefix, bool sharded, duration fence_retention, std::string uuid)
-    : layout_{l}, prefix_{std::move(prefix)}, sharded_{sharded},
-      retention_ms_{milliseconds_of(fence_retention)}, holders_{std::move(uuid)} {}
+protocol::protocol(layout l,
+                   std::string prefix,
+                   announcing announce,
+                   duration fence_retention,
+                   std::string uuid,
+                   semaphores which)
+    : layout_{l}, prefix_{std::move(prefix)}, announce_{announce},
+      retention_ms_{milliseconds_of(fence_retention)}, holders_{std::move(uuid)}, semaphores_{
+                                                                                      which} {}
 
 structure protocol::of(const claim& what) const noexcept {
     if (layout_ == layout::plain)
@@ -122,8 +127,12 @@ void protocol::attempt(
             << retention_ms_ << queues;
         break;
     case structure::permit:
-        call_script(out, all.take_permit, how, 2, 6)
-            << name << permits_key(name) << mine << ttl << not_after
+        call_script(out,
+                    semaphores_ == semaphores::plain ? all.take_plain_permit : all.take_permit,
+                    how,
+                    2,
+                    6)
+            << name << permits_out(name) << mine << ttl << not_after
             << static_cast<std::int64_t>(what.permits) << permits_channel(name) << publish();
         break;
     case structure::string:
@@ -159,7 +168,7 @@ void protocol::give_back(std::string& out, const claim& what, calling how) const
         break;
     case structure::permit:
         call_script(out, all.give_back_permit, how, 2, 3)
-            << name << permits_key(name) << mine << permits_channel(name) << publish();
+            << name << permits_out(name) << mine << permits_channel(name) << publish();
         break;
     case structure::string:
         call_script(out, all.give_back_string, how, 1, 3)
@@ -195,7 +204,7 @@ void protocol::prolong(std::string& out,
         break;
     case structure::permit:
         call_script(out, all.prolong_permit, how, 1, 2)
-            << permits_key(name) << ttl << holder(first);
+            << permits_out(name) << ttl << holder(first);
         break;
     case structure::string:
         call_script(out, all.prolong_string, how, 1, 2) << name << ttl << holder(first);
@@ -215,7 +224,7 @@ void protocol::raise_fence(std::string& out, const claim& what, fence least, cal
 void protocol::take_by_force(std::string& out, std::string_view lock, calling how) const {
     const auto name = key(lock);
     call_script(out, all_scripts().take_by_force, how, 4, 6)
-        << name << queue_key(name) << patience_key(name) << permits_key(name) << lock_channel(name)
+        << name << queue_key(name) << patience_key(name) << permits_out(name) << lock_channel(name)
         << read_write_channel(name) << permits_channel(name) << publish()
         << (layout_ == layout::plain ? std::string{plain_channel(name)} : std::string{})
         << force_channel;
@@ -224,7 +233,42 @@ void protocol::take_by_force(std::string& out, std::string_view lock, calling ho
 void protocol::look(std::string& out, std::string_view lock, calling how) const {
     const auto name = key(lock);
     call_script(out, all_scripts().look, how, 4, 0)
-        << name << token_key(name) << queue_key(name) << permits_key(name);
+        << name << token_key(name) << queue_key(name) << permits_out(name);
+}
+
+void protocol::look_for(std::string& out, const claim& what) const {
+    const std::string name{std::string_view{key(what.name)}};
+    const std::string mine{std::string_view{holder(what)}};
+    switch (of(what)) {
+    case structure::holder:
+    case structure::fair:
+    case structure::reader:
+        return append_command(out, {"HEXISTS", name, mine});
+    case structure::writer:
+        return append_command(out, {"HEXISTS", name, mine + ":write"});
+    case structure::permit:
+        return append_command(out, {"ZSCORE", std::string{permits_out(name)}, mine});
+    case structure::string:
+        return append_command(out, {"GETRANGE", name, "0", std::to_string(mine.size())});
+    }
+}
+
+// A key that holds something else now is no lock of ours.
+std::optional<bool> protocol::still_ours(const reply& r, const claim& what) const {
+    if (r.is_error())
+        return first_word(r.text()) == "WRONGTYPE" ? std::optional{false} : std::nullopt;
+    switch (of(what)) {
+    case structure::permit: // its limit, or nothing
+        return r.is() == reply::kind::nothing ? std::optional{false}
+               : r.is() == reply::kind::text  ? std::optional{true}
+                                              : std::nullopt;
+    case structure::string:
+        return r.is() == reply::kind::text
+                   ? std::optional{r.text() == std::string{std::string_view{holder(what)}} + "."}
+                   : std::nullopt;
+    default:
+        return r.is() == reply::kind::number ? std::optional{r.number() == 1} : std::nullopt;
+    }
 }
 
 protocol::verdict protocol::attempted(const reply& r, const claim& what) const {

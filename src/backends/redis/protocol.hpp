@@ -11,6 +11,7 @@
 #include <holdfast/redis.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,7 +26,12 @@ enum class structure : std::uint8_t { holder, fair, reader, writer, permit, stri
 
 class protocol {
 public:
-    protocol(layout, std::string prefix, bool sharded, duration fence_retention, std::string uuid);
+    protocol(layout,
+             std::string prefix,
+             announcing,
+             duration fence_retention,
+             std::string uuid,
+             semaphores = semaphores::expirable);
 
     [[nodiscard]] structure of(const claim&) const noexcept;
 
@@ -59,6 +65,11 @@ public:
     /// Several of one structure and ttl; more than one only of structure::holder.
     void prolong(std::string& out, std::span<const claim* const>, calling) const;
 
+    /// Asks whether it is still ours, and changes nothing.
+    void look_for(std::string& out, const claim&) const;
+    /// What the answer says; nothing if it makes no sense.
+    [[nodiscard]] std::optional<bool> still_ours(const reply&, const claim&) const;
+
     struct verdict {
         enum class kind : std::uint8_t { granted, contended, too_late, failed };
         kind is = kind::failed;
@@ -75,20 +86,27 @@ public:
 
     [[nodiscard]] const holder_names& holders() const noexcept { return holders_; }
     [[nodiscard]] const std::string& prefix() const noexcept { return prefix_; }
-    [[nodiscard]] bool sharded() const noexcept { return sharded_; }
+    [[nodiscard]] announcing announces() const noexcept { return announce_; }
+    [[nodiscard]] semaphores which_semaphores() const noexcept { return semaphores_; }
     [[nodiscard]] bool shares_with_java() const noexcept { return layout_ == layout::redisson; }
 
 private:
     [[nodiscard]] short_text holder(const claim&) const;
+    [[nodiscard]] composed permits_out(std::string_view name) const {
+        return permits_key(name, semaphores_);
+    }
     [[nodiscard]] std::string_view publish() const noexcept {
-        return sharded_ ? "spublish" : "publish";
+        return announce_ == announcing::both       ? "both"
+               : announce_ == announcing::spublish ? "spublish"
+                                                   : "publish";
     }
 
     layout layout_;
     std::string prefix_;
-    bool sharded_;
+    announcing announce_;
     std::int64_t retention_ms_;
     holder_names holders_;
+    semaphores semaphores_;
 };
 
 /// Whole milliseconds, never fewer than asked for.

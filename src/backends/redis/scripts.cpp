@@ -72,6 +72,9 @@ end
 /// then has to look from time to time.
 constexpr const char* announcing = R"(
 local function announce(publish, channel, message)
+  if publish == 'both' then
+    return announce('publish', channel, message) + announce('spublish', channel, message)
+  end
   local heard = redis.pcall(publish, channel, message)
   return type(heard) == 'number' and heard or 0
 end
@@ -333,6 +336,34 @@ local first = redis.call('zrange', KEYS[2], 0, 0, 'withscores')
 return {0, math.max(tonumber(first[2]) - now, 1), ''}
 )";
 
+// The same for a semaphore of which Redisson keeps nothing but the number that is free. We write
+// down which are ours: a request that came twice is one permit, and those of our dead come back
+// when one of us asks. That never makes more of them than the asker knows of: somebody may have
+// made up for the lost ones by hand.
+constexpr const char* take_plain_permit = R"(
+local now = math.floor(us / 1000)
+local mine = redis.call('zscore', KEYS[2], ARGV[1])
+if mine and tonumber(mine) > now then
+  redis.call('zadd', KEYS[2], now + tonumber(ARGV[2]), ARGV[1])
+  return {1, '0'}
+end
+if late then return {-1, string.format('%d', us)} end
+local permits = tonumber(ARGV[4])
+local known = redis.call('get', KEYS[1])
+local free = tonumber(known or permits)
+if not free then return redis.error_reply('WRONGTYPE it is no semaphore') end
+local back = redis.call('zremrangebyscore', KEYS[2], '-inf', now)
+if known and back > 0 then free = math.max(free, math.min(free + back, permits)) end
+if free >= 1 then
+  redis.call('set', KEYS[1], string.format('%d', free - 1), 'keepttl')
+  redis.call('zadd', KEYS[2], now + tonumber(ARGV[2]), ARGV[1])
+  if (back > 0 or not known) and free > 1 then announce(ARGV[6], ARGV[5], string.format('%d', free - 1)) end
+  return {1, '0'}
+end
+local first = redis.call('zrange', KEYS[2], 0, 0, 'withscores')
+return {0, first[2] and math.max(tonumber(first[2]) - now, 1) or -1, ''}
+)";
+
 // KEYS free permits_out      ARGV id channel publish
 constexpr const char* give_back_permit = R"(
 local limit = redis.call('zscore', KEYS[2], ARGV[1])
@@ -463,6 +494,7 @@ scripts::scripts()
       give_back_write{joined({announcing, redis::give_back_write})},
       prolong_write{redis::prolong_write},
       take_permit{joined({announcing, server_time, in_time, redis::take_permit})},
+      take_plain_permit{joined({announcing, server_time, in_time, redis::take_plain_permit})},
       give_back_permit{joined({announcing, server_time, redis::give_back_permit})},
       prolong_permit{joined({server_time, redis::prolong_permit})},
       take_by_force{joined({announcing, server_time, purge, redis::take_by_force})},
@@ -471,7 +503,7 @@ scripts::scripts()
       give_back_string{joined({announcing, redis::give_back_string})}, prolong_string{
                                                                            redis::prolong_string} {}
 
-std::array<const script*, 18> scripts_to_load() {
+std::array<const script*, 19> scripts_to_load() {
     const auto& all = all_scripts();
     return {&all.take,
             &all.give_back,
@@ -485,6 +517,7 @@ std::array<const script*, 18> scripts_to_load() {
             &all.give_back_write,
             &all.prolong_write,
             &all.take_permit,
+            &all.take_plain_permit,
             &all.give_back_permit,
             &all.prolong_permit,
             &all.take_by_force,

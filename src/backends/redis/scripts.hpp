@@ -22,11 +22,11 @@ struct script {
 };
 
 struct scripts {
-    script take, give_back, prolong, raise;               // one holder: plain, reentrant, spin
-    script queue_up, give_back_fair;                      // in order
-    script read, give_back_read, prolong_read;            //
-    script write, give_back_write, prolong_write;         //
-    script take_permit, give_back_permit, prolong_permit; //
+    script take, give_back, prolong, raise;       // one holder: plain, reentrant, spin
+    script queue_up, give_back_fair;              // in order
+    script read, give_back_read, prolong_read;    //
+    script write, give_back_write, prolong_write; //
+    script take_permit, take_plain_permit, give_back_permit, prolong_permit;
     script take_by_force, look;                           //
     script take_string, give_back_string, prolong_string; // layout=plain
 
@@ -37,6 +37,6 @@ struct scripts {
 [[nodiscard]] const scripts& all_scripts();
 
 /// Those that a request may need which must not be overtaken by the next one.
-[[nodiscard]] std::array<const script*, 18> scripts_to_load();
+[[nodiscard]] std::array<const script*, 19> scripts_to_load();
 
 } // namespace holdfast::redis

@@ -165,7 +165,7 @@ private:
         {
             const std::lock_guard lock{guard_};
             if (!primary_)
-                primary_ = made = std::make_shared<server>(with_, where);
+                primary_ = made = server::make(with_, where);
             else
                 known = primary_;
         }

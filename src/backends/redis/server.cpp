@@ -110,8 +110,16 @@ line_settings server::settings(bool thorough) {
     s.silence = with_->how.silence;
     auto now = std::make_shared<meeting>();
     now->thorough = thorough;
-    s.greet = [this, now](std::string& out) { return greet(out, *now); };
-    s.greeted = [this, now](std::size_t i, const reply& r) { return greeted(*now, i, r); };
+    s.greet = [self = weak_from_this(), now](std::string& out) -> std::size_t {
+        const auto here = self.lock();
+        return here ? here->greet(out, *now) : 0;
+    };
+    s.greeted = [self = weak_from_this(), now](std::size_t i,
+                                               const reply& r) -> std::optional<failure> {
+        const auto here = self.lock();
+        return here ? here->greeted(*now, i, r)
+                    : failure{errc::backend_unavailable, applied::no, "it was forgotten"};
+    };
     return s;
 }
 
@@ -256,10 +264,11 @@ void server::leave_canary() {
     hot_.front()->ask(
         bytes,
         boot_clock::now() + with_->how.silence,
-        [this](const reply& r, const failure* f) {
-            if (f == nullptr && r.is() == reply::kind::text) {
-                const std::lock_guard lock{guard_};
-                canary_ = r.text();
+        [self = weak_from_this()](const reply& r, const failure* f) {
+            if (const auto here = self.lock();
+                here && f == nullptr && r.is() == reply::kind::text) {
+                const std::lock_guard lock{here->guard_};
+                here->canary_ = r.text();
             }
         },
         1);
@@ -334,16 +343,31 @@ std::int64_t server::clock_at(instant when) const {
 
 // ---------------------------------------------------------------------------------------- lines
 
-server::server(std::shared_ptr<const acquaintance> with, endpoint where)
-    : with_{std::move(with)}, where_{std::move(where)} {
+std::shared_ptr<server> server::make(std::shared_ptr<const acquaintance> with, endpoint where) {
+    auto made = std::make_shared<server>(std::move(with), std::move(where), by_make{});
+    made->make_lines();
+    return made;
+}
+
+server::server(std::shared_ptr<const acquaintance> with, endpoint where, by_make)
+    : with_{std::move(with)}, where_{std::move(where)} {}
+
+// A server that was forgotten ends while somebody may be telling it of its lines.
+void server::make_lines() {
     for (std::uint32_t i = 0; i < with_->how.connections; ++i) {
         auto s = settings(true);
-        s.opened = [this] { line_opened(); };
-        s.broken = [this](const failure& why) { line_broken(why); };
+        s.opened = [self = weak_from_this()] {
+            if (const auto here = self.lock())
+                here->line_opened();
+        };
+        s.broken = [self = weak_from_this()](const failure& why) {
+            if (const auto here = self.lock())
+                here->line_broken(why);
+        };
         hot_.push_back(line::make(with_->hot, std::move(s)));
     }
     auto s = settings(true);
-    s.broken = [this](const failure& why) { with_->trouble(this->where(), why); };
+    s.broken = troubles();
     renewals_ = line::make(with_->background, std::move(s));
 }
 
@@ -373,10 +397,22 @@ listener& server::ears() {
     if (ears_)
         return *ears_;
     auto s = settings(false);
-    s.broken = [this](const failure& why) { with_->trouble(where(), why); };
-    ears_ = std::make_unique<listener>(
-        with_->hot, std::move(s), with_->sharded, with_->wake, with_->released, with_->forced);
+    s.broken = troubles();
+    ears_ = std::make_unique<listener>(with_->hot,
+                                       std::move(s),
+                                       with_->announce,
+                                       with_->wake,
+                                       with_->released,
+                                       with_->forced,
+                                       [self = weak_from_this()] { return self.lock(); });
     return *ears_;
+}
+
+std::function<void(const failure&)> server::troubles() {
+    return [self = weak_from_this()](const failure& why) {
+        if (const auto here = self.lock())
+            here->with_->trouble(here->where(), why);
+    };
 }
 
 server_facts server::facts() const {

@@ -58,7 +58,7 @@ struct acquaintance {
     options how;
     std::shared_ptr<tls_context> tls;
     std::shared_ptr<reactor> hot, background;
-    bool sharded = false;
+    announcing announce = announcing::publish;
     bool wants_primary = true;
     bool in_cluster = false;
     std::function<void(const nonce&)> wake;
@@ -75,7 +75,10 @@ struct acquaintance {
 
 class server : public std::enable_shared_from_this<server> {
 public:
-    server(std::shared_ptr<const acquaintance>, endpoint);
+    struct by_make {};
+    [[nodiscard]] static std::shared_ptr<server> make(std::shared_ptr<const acquaintance>,
+                                                      endpoint);
+    server(std::shared_ptr<const acquaintance>, endpoint, by_make);
     ~server();
     server(const server&) = delete;
     server& operator=(const server&) = delete;
@@ -118,12 +121,14 @@ public:
 
 private:
     struct meeting; // one greeting, while it goes on
+    void make_lines();
     [[nodiscard]] line_settings settings(bool thorough);
     [[nodiscard]] std::size_t greet(std::string& out, meeting&);
     [[nodiscard]] std::optional<failure> greeted(meeting&, std::size_t, const reply&);
     void met(const server_facts&, const std::string& canary);
     void canary_is(const std::string& now_there);
     void leave_canary();
+    [[nodiscard]] std::function<void(const failure&)> troubles();
     void line_opened();
     void line_broken(const failure&);
 

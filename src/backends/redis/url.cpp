@@ -152,9 +152,15 @@ void set_option(options& o, std::string_view name, const std::string& value) {
             refuse("redis: layout is redisson or plain");
         o.layout = value == "plain" ? layout::plain : layout::redisson;
     } else if (name == "announce") {
-        if (value != "publish" && value != "spublish")
-            refuse("redis: announce is publish or spublish");
-        o.announce = value == "publish" ? announcing::publish : announcing::spublish;
+        if (value != "publish" && value != "spublish" && value != "both")
+            refuse("redis: announce is publish, spublish or both");
+        o.announce = value == "publish"    ? announcing::publish
+                     : value == "spublish" ? announcing::spublish
+                                           : announcing::both;
+    } else if (name == "semaphore") {
+        if (value != "expirable" && value != "plain")
+            refuse("redis: semaphore is expirable or plain");
+        o.semaphores = value == "plain" ? semaphores::plain : semaphores::expirable;
     } else if (name == "prefix") {
         o.prefix = value;
     } else if (name == "password_file") {
@@ -192,11 +198,11 @@ void set_option(options& o, std::string_view name, const std::string& value) {
     } else if (name == "db") {
         o.db = count_of<int>(name, value, 0, 1'000'000);
     } else {
-        refuse(
-            "redis: there is no option" + quoted(name) +
-            "; there are tls, layout, announce, prefix, password_file, sentinel_password_file, ca, "
-            "cert, key, verify, timeout, connect_timeout, connections, acknowledge, "
-            "acknowledge_within, quarantine, fence_retention, eviction and db");
+        refuse("redis: there is no option" + quoted(name) +
+               "; there are tls, layout, announce, semaphore, prefix, password_file, "
+               "sentinel_password_file, ca, cert, key, verify, timeout, connect_timeout, "
+               "connections, acknowledge, "
+               "acknowledge_within, quarantine, fence_retention, eviction and db");
     }
 }
 
@@ -238,6 +244,8 @@ void check(const options& o) {
         refuse("redis: acknowledge_within is more than nothing");
     if (o.fence_retention < std::chrono::hours{1})
         refuse("redis: fence_retention is an hour at least");
+    if (o.layout == layout::plain && o.semaphores == semaphores::plain)
+        refuse("redis: there are no semaphores with layout=plain");
     if (o.topology == topology::cluster && o.db != 0)
         refuse("redis: a cluster has only database 0");
     if (o.topology == topology::sentinel && o.primary_name.empty())

@@ -229,6 +229,9 @@ public class Peer {
     }
 
     private String count(List<String> words, RBucket<String> key, boolean guarded) throws InterruptedException {
+        if (words.get(2).equals("semaphore")) {
+            return count(client(words).getSemaphore(words.get(3)), words, key, guarded);
+        }
         boolean permits = words.get(2).equals("permit");
         RPermitExpirableSemaphore semaphore = client(words).getPermitExpirableSemaphore(words.get(3));
         RLock lock = permits ? null : lock(words);
@@ -247,6 +250,19 @@ public class Peer {
                 } else {
                     lock.unlock();
                 }
+            }
+        }
+        return "ok " + words.get(5);
+    }
+
+    private static String count(RSemaphore semaphore, List<String> words, RBucket<String> key, boolean guarded)
+            throws InterruptedException {
+        for (long i = number(words, 5); i > 0; --i) {
+            semaphore.acquire();
+            try {
+                addOne(key, guarded);
+            } finally {
+                semaphore.release();
             }
         }
         return "ok " + words.get(5);
@@ -338,9 +354,23 @@ public class Peer {
             case "cluster":
                 ClusterServersConfig cluster = config.useClusterServers();
                 cluster.addNodeAddress(addresses).setScanInterval(500);
+                if (settings.containsKey("sharded")) {
+                    setSharded(cluster, settings.get("sharded"));
+                }
                 return modest(cluster);
             default:
                 throw new IllegalArgumentException("there is no topology " + topology);
+        }
+    }
+
+    // Unknown to 3.27: found by its name.
+    private static void setSharded(ClusterServersConfig cluster, String mode) {
+        try {
+            Class<?> modes = Class.forName("org.redisson.config.ShardedSubscriptionMode");
+            Object chosen = modes.getMethod("valueOf", String.class).invoke(null, mode);
+            cluster.getClass().getMethod("setShardedSubscriptionMode", modes).invoke(cluster, chosen);
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalArgumentException(e);
         }
     }
 

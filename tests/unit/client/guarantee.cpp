@@ -6,7 +6,8 @@ namespace holdfast {
 namespace {
 
 constexpr auto everything = guarantee::fence | guarantee::survives_restart |
-                            guarantee::survives_clock_jump | guarantee::fair;
+                            guarantee::survives_clock_jump | guarantee::fair |
+                            guarantee::survives_death;
 
 capabilities strong() {
     capabilities able;
@@ -40,6 +41,9 @@ TEST(guaranteeing, each_thing_that_is_missing_is_named_with_the_engine) {
         std::string::npos);
     EXPECT_NE(reason([](auto& a) { a.fair = false; }, guarantee::fair).find("order"),
               std::string::npos);
+    EXPECT_NE(
+        reason([](auto& a) { a.loses_permits = true; }, guarantee::survives_death).find("dead"),
+        std::string::npos);
     EXPECT_EQ(reason([](auto& a) { a.fair = false; }, guarantee::fence), "") << "not asked for";
 }
 

@@ -48,7 +48,7 @@ protected:
     std::shared_ptr<reactor> reactor_ = std::make_shared<reactor>();
     listener ears_{reactor_,
                    settings(),
-                   false,
+                   announcing::publish,
                    [this](const nonce&) {
                        const std::lock_guard lock{guard_};
                        ++woken_;
@@ -81,6 +81,40 @@ TEST_F(redis_listener, wakes_whoever_came_before_it_could_hear_and_then_at_each_
     ears_.stop("c", nonce_of(3), listener::keeping::warm);
     there.say(message("message", "c", "0"));
     EXPECT_EQ(woken(4), 4U) << "both";
+}
+
+TEST_F(redis_listener, of_two_ways_to_announce_hears_when_both_are_confirmed) {
+    listener both{reactor_,
+                  settings(),
+                  announcing::both,
+                  [this](const nonce&) {
+                      const std::lock_guard lock{guard_};
+                      ++woken_;
+                      changed_.notify_all();
+                  },
+                  [](const std::string&) {},
+                  [](const std::string&) {}};
+    both.listen("c", nonce_of(1), boot_clock::now());
+    auto there = peer_.accept();
+    (void)there.hear();
+    EXPECT_EQ(there.hear(), (words{"SUBSCRIBE", "c"}));
+    EXPECT_EQ(there.hear(), (words{"SSUBSCRIBE", "c"}));
+    there.say(message("subscribe", "c", "1"));
+    there.say(message("message", "c", "0"));
+    EXPECT_EQ(woken(1), 1U) << "a message counts, whatever else is to come";
+    EXPECT_FALSE(both.hears_of("c"));
+    there.say(message("ssubscribe", "c", "1"));
+    EXPECT_EQ(woken(2), 2U);
+    EXPECT_TRUE(both.hears_of("c"));
+    there.say(message("smessage", "c", "0"));
+    EXPECT_EQ(woken(3), 3U);
+    there.say(message("sunsubscribe", "c", "0"));
+    EXPECT_EQ(there.hear(), (words{"SSUBSCRIBE", "c"}));
+    EXPECT_FALSE(both.hears_of("c"));
+    there.say("-MOVED " + std::to_string(slot_of("c")) + " 127.0.0.1:1\r\n");
+    EXPECT_EQ(there.hear(), (words{"UNSUBSCRIBE", "c"})) << "the other one is of no use there";
+    EXPECT_EQ(woken(4), 4U);
+    both.close();
 }
 
 TEST_F(redis_listener, subscribes_again_on_a_new_connection) {

@@ -11,8 +11,8 @@ namespace {
 
 constexpr const char* uuid = "3f0d5a6e-8b1c-4c51-9a55-0f2f6c1de001";
 
-[[nodiscard]] protocol java() { return {layout::redisson, "app:", false, 24h, uuid}; }
-[[nodiscard]] protocol plain() { return {layout::plain, "", false, 24h, uuid}; }
+[[nodiscard]] protocol java() { return {layout::redisson, "app:", announcing::publish, 24h, uuid}; }
+[[nodiscard]] protocol plain() { return {layout::plain, "", announcing::publish, 24h, uuid}; }
 
 using words = std::vector<std::string>;
 
@@ -110,6 +110,54 @@ TEST(redis_protocol, rounds_times_up_to_milliseconds) {
     EXPECT_EQ(milliseconds_of(1ms), 1);
     EXPECT_EQ(milliseconds_of(1ms + 1ns), 2);
     EXPECT_EQ(milliseconds_of(0s), 0);
+}
+
+TEST(redis_protocol, of_a_plain_semaphore_writes_down_what_is_ours) {
+    const protocol p{layout::redisson, "", announcing::both, 24h, uuid, semaphores::plain};
+    const auto what = permit("n", 3);
+    std::string out;
+    p.attempt(out, what, joining::none, 0, calling::by_digest);
+    p.give_back(out, what, calling::by_digest);
+    const auto said = commands_in(out);
+    EXPECT_EQ(said.at(0).at(1), all_scripts().take_plain_permit.sha);
+    EXPECT_EQ(said.at(0).at(3), "n");
+    EXPECT_EQ(said.at(0).at(4), "{n}:holdfast_permits");
+    EXPECT_EQ(said.at(0).back(), "both");
+    EXPECT_EQ(said.at(1).at(1), all_scripts().give_back_permit.sha);
+    EXPECT_EQ(said.at(1).at(4), "{n}:holdfast_permits");
+    EXPECT_EQ(p.channel(what), "redisson_sc:{n}");
+}
+
+TEST(redis_protocol, looks_whether_it_is_still_ours_without_a_script) {
+    const auto looks = [](const protocol& p, const claim& what) {
+        std::string out;
+        p.look_for(out, what);
+        return commands_in(out).at(0);
+    };
+    const auto p = java();
+    const auto mine = p.holders().of(nonce_of(1));
+    EXPECT_EQ(looks(p, claim_of("n")), (words{"HEXISTS", "app:n", mine}));
+    EXPECT_EQ(looks(p, reading("n")), (words{"HEXISTS", "app:n", mine}));
+    EXPECT_EQ(looks(p, writing("n")), (words{"HEXISTS", "app:n", mine + ":write"}));
+    EXPECT_EQ(looks(p, permit("n", 1)).front(), "ZSCORE");
+    EXPECT_EQ(looks(plain(), claim_of("n")), (words{"GETRANGE", "n", "0", "32"}));
+
+    const auto still = [](const protocol& of, const claim& what, const std::string& bytes) {
+        const parsed r{bytes};
+        return of.still_ours(*r, what);
+    };
+    EXPECT_EQ(still(p, claim_of("n"), ":1\r\n"), true);
+    EXPECT_EQ(still(p, claim_of("n"), ":0\r\n"), false);
+    EXPECT_EQ(still(p, claim_of("n"), "-WRONGTYPE it is a list\r\n"), false);
+    EXPECT_EQ(still(p, claim_of("n"), "-LOADING\r\n"), std::nullopt);
+    EXPECT_EQ(still(p, claim_of("n"), "*0\r\n"), std::nullopt);
+    EXPECT_EQ(still(p, permit("n", 1), "$1\r\n5\r\n"), true);
+    EXPECT_EQ(still(p, permit("n", 1), "$-1\r\n"), false);
+    std::string taken;
+    plain().attempt(taken, claim_of("n"), joining::none, 0, calling::by_digest);
+    const auto ours = commands_in(taken).at(0).at(4) + "."; // as it begins
+    EXPECT_EQ(still(plain(), claim_of("n"), "$33\r\n" + ours + "\r\n"), true);
+    EXPECT_EQ(still(plain(), claim_of("n"), "$0\r\n\r\n"), false);
 }
 
 // ------------------------------------------------------------------------------------- answers

@@ -60,7 +60,8 @@ protected:
     }
 
     static inline std::unique_ptr<servers::redis_server> server_;
-    protocol protocol_{layout::redisson, "", false, 24h, "3f0d5a6e-8b1c-4c51-9a55-0f2f6c1de001"};
+    protocol protocol_{
+        layout::redisson, "", announcing::publish, 24h, "3f0d5a6e-8b1c-4c51-9a55-0f2f6c1de001"};
 };
 
 TEST_F(redis_scripts, have_the_digests_that_the_server_computes) {
@@ -100,6 +101,34 @@ TEST_F(redis_scripts, fences_go_on_where_java_left_off) {
     const auto what = claim_of("n");
     EXPECT_GT(fence_in(attempt(what)), 4000000000000000);
     EXPECT_EQ(server_->ask({"PTTL", token_key("n")}).number, -1) << "Java's counter never expires";
+}
+
+TEST_F(redis_scripts, a_plain_semaphore_is_the_number_that_is_free) {
+    protocol_ = {layout::redisson, "", announcing::publish, 24h, "u", semaphores::plain};
+    const auto first = permit("n", 2, 1), second = permit("n", 2, 2), third = permit("n", 2, 3);
+    EXPECT_EQ(attempt(first, joining::none, 1).items.at(0).number, -1) << "too late";
+    EXPECT_FALSE(exists("n"));
+    EXPECT_TRUE(yes(attempt(first)));
+    EXPECT_TRUE(yes(attempt(first))) << "the same nonce";
+    EXPECT_EQ(server_->ask({"GET", "n"}).text, "1");
+    server_->ask({"DECR", "n"}); // Java
+    const auto no = attempt(second);
+    EXPECT_EQ(no.items.at(0).number, 0);
+    EXPECT_GT(no.items.at(1).number, 29'000) << "ours may come back by then";
+    EXPECT_EQ(prolong({&first}).items.at(0).number, 1);
+    EXPECT_EQ(prolong({&second}).items.at(0).number, 0);
+    server_->ask({"INCR", "n"}); // Java
+    EXPECT_TRUE(yes(attempt(second)));
+    EXPECT_EQ(give_back(first).number, 1);
+    EXPECT_EQ(give_back(first).number, 0) << "a release that is repeated";
+    EXPECT_EQ(server_->ask({"GET", "n"}).text, "1");
+    server_->ask({"ZADD", permits_key("n", semaphores::plain), "1", std::string(16, '\2')});
+    EXPECT_TRUE(yes(attempt(third))) << "the second is dead, and its permit came back";
+    EXPECT_EQ(server_->ask({"GET", "n"}).text, "1");
+    EXPECT_EQ(give_back(second).number, 0);
+    server_->ask({"SET", "text", "no number"});
+    EXPECT_TRUE(attempt(permit("text", 1)).is_error());
+    EXPECT_FALSE(exists(permits_key("text", semaphores::plain)));
 }
 
 TEST_F(redis_scripts, what_came_too_late_changes_nothing) {

@@ -139,6 +139,9 @@ TEST(redis_url, sets_every_option) {
     EXPECT_TRUE(o.allow_eviction);
     EXPECT_EQ(o.db, 5);
     EXPECT_EQ(options_of("redis", "//h?announce=publish").announce, announcing::publish);
+    EXPECT_EQ(options_of("redis", "//h?announce=both").announce, announcing::both);
+    EXPECT_EQ(options_of("redis", "//h").semaphores, semaphores::expirable);
+    EXPECT_EQ(options_of("redis", "//h?semaphore=plain").semaphores, semaphores::plain);
     EXPECT_EQ(options_of("redis", "//h?quarantine=0").quarantine, 0s);
     EXPECT_EQ(options_of("redis", "//h?quarantine=2h").quarantine, 2h);
 }
@@ -159,7 +162,9 @@ TEST(redis_url, refuses_with_one_sentence_what_makes_no_sense) {
         {"//a,b", "redis+replicas://"},
         {"//user@h", "a user needs a password"},
         {"//h?layout=x", "redisson or plain"},
-        {"//h?announce=x", "publish or spublish"},
+        {"//h?announce=x", "publish, spublish or both"},
+        {"//h?semaphore=x", "expirable or plain"},
+        {"//h?semaphore=plain&layout=plain", "no semaphores with layout=plain"},
         {"//h?verify=maybe", "yes or no"},
         {"//h?tls=maybe", "yes or no"},
         {"//h?eviction=x", "allow or refuse"},
