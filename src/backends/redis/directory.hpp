@@ -31,6 +31,9 @@ public:
     /// All primaries that we know of.
     [[nodiscard]] virtual std::vector<std::shared_ptr<server>> primaries() = 0;
 
+    /// Lines to servers that were named as replicas; nothing but looking at them is done there.
+    [[nodiscard]] virtual std::vector<std::shared_ptr<line>> replicas() { return {}; }
+
     /// Whether one script may touch several names.
     [[nodiscard]] virtual bool one_place_for_all() const noexcept { return true; }
 

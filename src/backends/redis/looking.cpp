@@ -208,6 +208,11 @@ findings_of(const std::string& where, const server_state& s, const options& how)
                 : "A restart forgets all locks, and quarantine is off: two may hold one lock.",
             "CONFIG SET appendonly yes, and appendfsync always");
 
+    if (static_cast<int>(how.acknowledge) > f.replicas)
+        say(grade::danger,
+            "It has fewer replicas than must acknowledge (" + std::to_string(f.replicas) + " of " +
+                std::to_string(how.acknowledge) + "): no lock can be taken.",
+            "Start them, or open it with a smaller acknowledge.");
     if (f.replicas > 0 && how.acknowledge == 0)
         say(grade::warning,
             "It has " + std::to_string(f.replicas) + (f.replicas == 1 ? " replica" : " replicas") +
@@ -247,6 +252,28 @@ findings_of(const std::string& where, const server_state& s, const options& how)
         return static_cast<int>(a.how) > static_cast<int>(b.how);
     });
     return all;
+}
+
+finding
+finding_of_replica(const std::string& where, const server_facts& its, const server_facts& primary) {
+    using grade = finding::grade;
+    if (!its.known)
+        return {grade::warning,
+                where + " answers, but does not say what it is (INFO is not allowed).",
+                "Allow the user +info."};
+    if (its.role == "master")
+        return {grade::danger,
+                where + " was named as a replica, but is a primary of its own.",
+                "Write the primary first, or let it follow: REPLICAOF host port"};
+    if (primary.known && its.replication_id != primary.replication_id)
+        return {grade::danger,
+                where + " is a replica of " + its.follows + ", which is not the primary named.",
+                "Write the primary first, or let it follow the right one."};
+    if (!its.is_linked)
+        return {grade::warning,
+                where + " is a replica of " + its.follows + ", and has lost touch with it.",
+                "Look at the network between them."};
+    return {grade::good, where + " is its replica, and in touch with it.", {}};
 }
 
 } // namespace holdfast::redis

@@ -35,4 +35,8 @@ struct server_state {
 [[nodiscard]] std::vector<finding>
 findings_of(const std::string& where, const server_state&, const options&);
 
+/// One that was named as a replica of that primary.
+[[nodiscard]] finding
+finding_of_replica(const std::string& where, const server_facts&, const server_facts& primary);
+
 } // namespace holdfast::redis

@@ -255,7 +255,9 @@ struct redis_backend::examination {
     options how;
     std::mutex guard;
     std::size_t pending = 0;
+    std::vector<std::shared_ptr<server>> servers; // they live until they have answered
     std::map<std::string, server_state> states;
+    std::map<std::string, server_facts> replicas;
     std::vector<finding> findings;
 
     void one_done() {
@@ -267,6 +269,9 @@ struct redis_backend::examination {
         for (const auto& [where, state] : states)
             for (auto& one : findings_of(where, state, how))
                 findings.push_back(std::move(one));
+        const auto primary = states.empty() ? server_facts{} : states.begin()->second.facts;
+        for (const auto& [where, facts] : replicas)
+            findings.push_back(finding_of_replica(where, facts, primary));
         std::stable_sort(findings.begin(), findings.end(), [](const finding& a, const finding& b) {
             return static_cast<int>(a.how) > static_cast<int>(b.how);
         });
@@ -292,8 +297,9 @@ void redis_backend::examine_all(const call& c) {
     all->asked = c;
     all->to = events_;
     all->how = how_;
-    const auto servers = directory_->primaries();
-    all->pending = servers.size() + 1;
+    all->servers = directory_->primaries();
+    const auto replicas = directory_->replicas();
+    all->pending = all->servers.size() + replicas.size() + 1;
     struct question {
         std::initializer_list<std::string_view> words;
         void (*learn)(server_state&, const reply&);
@@ -310,7 +316,25 @@ void redis_backend::examine_all(const call& c) {
          }},
         {{"INFO"}, [](server_state& s, const reply& r) { learn_from_info(s.facts, r.text()); }},
     };
-    for (const auto& one : servers) {
+    for (const auto& one : replicas) {
+        std::string bytes;
+        append_command(bytes, {"INFO"});
+        const auto where = one->where().text();
+        one->ask(bytes, c.answer_by, [all, where](const reply& r, const failure* f) {
+            {
+                const std::lock_guard lock{all->guard};
+                if (f == nullptr)
+                    learn_from_info(all->replicas[where], r.text());
+                else
+                    all->findings.push_back(
+                        {finding::grade::warning,
+                         "The replica " + where + " cannot be reached: " + f->detail + ".",
+                         "Start it, or correct the URL."});
+            }
+            all->one_done();
+        });
+    }
+    for (const auto& one : all->servers) {
         const auto where = one->where().text();
         for (const auto& q : questions) {
             std::string bytes;

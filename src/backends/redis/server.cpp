@@ -58,6 +58,14 @@ void learn_from_info(server_facts& facts, std::string_view info) {
             facts.replicas = static_cast<int>(number_in(value));
         else if (name == "role")
             facts.role = value;
+        else if (name == "master_replid")
+            facts.replication_id = value;
+        else if (name == "master_host")
+            facts.follows = std::string{value} + facts.follows;
+        else if (name == "master_port")
+            facts.follows += ":" + std::string{value};
+        else if (name == "master_link_status")
+            facts.is_linked = value == "up";
     }
     facts.known = !facts.run_id.empty();
 }
@@ -155,6 +163,17 @@ std::size_t server::greet(std::string& out, meeting& m) {
     return m.said.size();
 }
 
+// {slave, host, port, …}
+std::string server::replica_text(const reply& role) const {
+    auto text = where().text() + ": it is a replica";
+    if (!role[1].text().empty() && role[2].number())
+        text += " of " +
+                endpoint{std::string{role[1].text()}, static_cast<int>(*role[2].number())}.text();
+    if (with_->how.topology == topology::replicas)
+        text += "; the primary is the first of redis+replicas://";
+    return text;
+}
+
 std::optional<failure> server::greeted(meeting& m, std::size_t i, const reply& r) {
     using word = meeting::word;
     const auto problem = [&](std::string_view error) {
@@ -207,8 +226,7 @@ std::optional<failure> server::greeted(meeting& m, std::size_t i, const reply& r
         if (r.size() > 0)
             m.facts.role = r[0].text();
         if (with_->wants_primary && m.facts.role == "slave")
-            return failure{
-                errc::backend_unavailable, applied::no, where().text() + ": it is a replica"};
+            return failure{errc::backend_unavailable, applied::no, replica_text(r)};
         met(m.facts, m.canary);
         break;
     }

@@ -43,6 +43,9 @@ struct server_facts {
     bool syncs_always = false;
     bool snapshots = false;
     int replicas = 0;
+    std::string replication_id; ///< the same for all who have one history
+    std::string follows;        ///< of a replica: its primary, and whether it hears of it now
+    bool is_linked = false;
 
     [[nodiscard]] bool may_forget() const noexcept { return !append_only || !syncs_always; }
     [[nodiscard]] bool may_evict() const noexcept {
@@ -125,6 +128,7 @@ private:
     [[nodiscard]] line_settings settings(bool thorough);
     [[nodiscard]] std::size_t greet(std::string& out, meeting&);
     [[nodiscard]] std::optional<failure> greeted(meeting&, std::size_t, const reply&);
+    [[nodiscard]] std::string replica_text(const reply& role) const;
     void met(const server_facts&, const std::string& canary);
     void canary_is(const std::string& now_there);
     void leave_canary();

@@ -192,8 +192,36 @@ TEST(redis_findings, grade_what_a_server_is_like) {
     s = {sound(), "always", -1, {}};
     s.facts.replicas = 2;
     EXPECT_EQ(worst(s), grade::warning);
+    options careful;
+    careful.acknowledge = 2;
+    EXPECT_EQ(worst(s, careful), grade::notice);
+    careful.acknowledge = 3;
+    EXPECT_EQ(worst(s, careful), grade::danger) << "nobody can acknowledge it";
+    s = {sound(), "always", -1, {}};
+    options lossy;
+    lossy.semaphores = semaphores::plain;
+    EXPECT_EQ(worst(s, lossy), grade::warning) << "permits of the dead are lost";
     s.facts = {};
     EXPECT_EQ(worst(s), grade::warning) << "INFO is not allowed";
+}
+
+TEST(redis_findings, tell_a_replica_from_what_is_none) {
+    using grade = finding::grade;
+    auto primary = sound();
+    primary.replication_id = "history";
+    auto its = sound();
+    EXPECT_EQ(finding_of_replica("there", {}, primary).how, grade::warning);
+    learn_from_info(its,
+                    "role:slave\r\nmaster_host:h\r\nmaster_port:7\r\nmaster_link_status:up\r\n"
+                    "master_replid:history\r\nrun_id:y\r\n");
+    EXPECT_EQ(its.follows, "h:7");
+    EXPECT_EQ(finding_of_replica("there", its, primary).how, grade::good);
+    its.is_linked = false;
+    EXPECT_EQ(finding_of_replica("there", its, primary).how, grade::warning);
+    its.replication_id = "another";
+    EXPECT_EQ(finding_of_replica("there", its, primary).how, grade::danger);
+    its.role = "master";
+    EXPECT_EQ(finding_of_replica("there", its, primary).how, grade::danger);
 }
 
 TEST(redis_findings, learn_from_whatever_info_says) {
