@@ -44,7 +44,7 @@ capabilities abilities_of(const std::vector<std::unique_ptr<backend>>& members,
     }
     all.engine = "quorum";
     all.shared = false;
-    all.permits = false;        // N counters of permits do not add up to one
+    all.permits = false; // N counters of permits do not add up to one
     all.loses_permits = false;
     all.fair = false;           // members keep different orders
     all.fence_per_pass = false; // reserved numbers would have to be reserved everywhere

@@ -154,5 +154,33 @@ TEST_F(redis_late_requests, nor_if_the_server_was_far_away_when_we_met) {
     EXPECT_TRUE(eventually([&] { return !exists("orders"); })) << "nobody knows of this lock";
 }
 
+TEST_F(redis_late_requests, nor_if_the_servers_clock_was_set_meanwhile) {
+    start({.clock = server_clock::adjustable});
+    const auto ours = open_ours("quarantine=0&timeout=500ms");
+    const auto held = mutex{ours, "held"}.acquire({.wait = 30s, .ttl = 10min});
+    const auto looks = [&] {
+        const auto all = server->ask({"INFO", "commandstats"}).text;
+        const auto at = all.find("cmdstat_time:calls=");
+        return at == std::string::npos ? 0 : std::stoi(all.substr(at + 19));
+    };
+    // Two greetings, the script, and the first look: from here on no line is opened any more.
+    ASSERT_TRUE(eventually([&] { return looks() >= 4; })) << "nobody looks at the clock";
+    server->shift_wall_clock(-1h);
+    const auto before = looks();
+    ASSERT_TRUE(eventually([&] { return looks() >= before + 2; }));
+    way->hold(direction::to_server, 0);
+    EXPECT_TRUE(error_of([&] {
+        (void)mutex{ours, "orders"}.try_acquire_for(300ms, {.ttl = 10min});
+    }));
+    const auto asked = boot_clock::now();
+    ASSERT_TRUE(eventually([&] { return boot_clock::now() > asked + 1s; }));
+    interop::monitor commands{*server};
+    way->pass(direction::to_server, 0);
+    const auto late = arrival(commands, "\"orders\"");
+    EXPECT_NE(late.find("\"EVALSHA\""), std::string::npos) << "the request never came";
+    EXPECT_EQ(late.find("hset"), std::string::npos) << late;
+    EXPECT_TRUE(eventually([&] { return !exists("orders"); })) << "nobody knows of this lock";
+}
+
 } // namespace
 } // namespace holdfast::servers

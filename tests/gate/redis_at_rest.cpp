@@ -131,6 +131,59 @@ TEST_F(redis_restarts, and_grants_nothing_for_a_while) {
     EXPECT_TRUE(eventually([&] { return held.front().lost(); }));
 }
 
+TEST_F(redis_restarts, who_only_waits_notices_it_too) {
+    start();
+    const auto seen = std::make_shared<sentences>();
+    const auto ours = open_ours("quarantine=1s", seen);
+    const auto others = open_ours();
+    const auto lease = mutex{others, "orders"}.acquire({.wait = 30s, .ttl = 10min, .renew = false});
+    auto waiter = in_a_thread([&] {
+        return mutex{ours, "orders"}.try_acquire_for(20s, {.ttl = 10min}).has_value();
+    });
+    ASSERT_TRUE(eventually([&] {
+        return exists("holdfast_canary") &&
+               server->ask({"PUBSUB", "NUMSUB", "redisson_lock__channel:{orders}"})
+                       .items.at(1)
+                       .number == 1;
+    }));
+    server->ask({"FLUSHALL"});
+    // And it is as long as the leases that may have been forgotten.
+    EXPECT_TRUE(seen->say("has forgotten what it knew; it grants no locks for 600 s"));
+    const auto why = words_of([&] { (void)mutex{ours, "orders"}.try_acquire({.ttl = 5s}); });
+    EXPECT_NE(why.find("may have forgotten locks"), std::string::npos) << why;
+    EXPECT_FALSE(exists("orders"));
+    EXPECT_THROW((void)waiter.get(), std::system_error) << "it was granted a second time";
+}
+
+TEST_F(redis_restarts, who_does_not_renew_is_told_that_it_is_gone) {
+    start();
+    const auto ours = open_ours();
+    happening lost;
+    auto lease = mutex{ours, "orders"}.acquire({.wait = 30s, .ttl = 10min, .renew = false});
+    lease.on_lost([&] { lost.happen(); });
+    ASSERT_TRUE(eventually([&] { // by then it has looked whether somebody took it before
+        return exists("holdfast_canary") &&
+               server->ask({"INFO", "commandstats"}).text.find("cmdstat_hexists") !=
+                   std::string::npos;
+    }));
+    server->ask({"FLUSHALL"});
+    EXPECT_TRUE(lost.awaited());
+}
+
+TEST_F(redis_restarts, who_wants_it_for_long_waits_for_what_others_may_have_had_as_long) {
+    start();
+    ASSERT_TRUE(eventually([&] {
+        const auto info = server->ask({"INFO", "server"}).text;
+        return std::stoi(info.substr(info.find("uptime_in_seconds:") + 18)) >= 3;
+    }));
+    EXPECT_TRUE((mutex{open_ours("quarantine=1s"), "short"}.try_acquire({.ttl = 2s})));
+    const auto ours = open_ours("quarantine=1s");
+    const auto why = words_of([&] { (void)mutex{ours, "long"}.try_acquire({.ttl = 1h}); });
+    EXPECT_NE(why.find("may have forgotten locks; it grants none for another 35"),
+              std::string::npos)
+        << why;
+}
+
 TEST_F(redis_restarts, a_server_that_may_drop_locks_is_refused) {
     start({.settings = {"maxmemory 100mb", "maxmemory-policy allkeys-lru"}});
     const auto ours = open_ours();

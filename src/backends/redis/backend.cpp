@@ -41,6 +41,12 @@ constexpr std::size_t most_doubts = 1000;
     return can;
 }
 
+void raise(std::atomic<duration::rep>& most, duration::rep to) {
+    auto now = most.load(std::memory_order_relaxed);
+    while (now < to && !most.compare_exchange_weak(now, to)) {
+    }
+}
+
 [[nodiscard]] std::string new_uuid() {
     detail::kernel_random chance;
     return uuid_from(detail::draw_nonce(chance));
@@ -93,6 +99,7 @@ redis_backend::redis_backend(options o)
         directory_->troubled(where, why);
     };
     with->moved = [this] { listen_where_names_live_now(); };
+    longest_ttl_ = with->longest_ttl;
     directory_ = make_directory(std::move(with));
     ticker_.emplace(background_, [this](instant now) { return from_time_to_time(now); });
 }
@@ -105,13 +112,29 @@ redis_backend::~redis_backend() {
 // ----------------------------------------------------------------------------------- what we say
 
 instant redis_backend::from_time_to_time(instant now) {
-    const bool holds = holds_something();
+    const auto [holds, waits] = holds_or_waits();
+    auto next = notebook_.next(now);
     if (holds) // whoever holds a lock for a while wants to know if it is taken away
         for (const auto& where : directory_->primaries())
             where->ears().open();
+    if (holds || waits) {
+        for (const auto& where : servers_in_use())
+            where->look_around(now);
+        next = std::min(next, now + looks_around_every);
+    }
     if (const auto text = notebook_.due(now, holds))
         write_note(*text);
-    return notebook_.next(now);
+    looks_at_ = next;
+    return next;
+}
+
+/// Most leases and waits are over by then.
+void redis_backend::look_around_soon(instant now) {
+    const auto then = now + looks_around_every;
+    auto next = looks_at_.load(std::memory_order_relaxed);
+    while (next > then)
+        if (looks_at_.compare_exchange_weak(next, then))
+            return background_->wake_at(then);
 }
 
 void redis_backend::introduce(const claim& what) {
@@ -134,9 +157,29 @@ void redis_backend::write_note(const std::string& text) {
                     [](const reply&, const failure*) {});
 }
 
-bool redis_backend::holds_something() {
+std::pair<bool, bool> redis_backend::holds_or_waits() {
     const std::lock_guard lock{guard_};
-    return !bonds_.empty();
+    return {!bonds_.empty(), !listening_.empty()};
+}
+
+std::set<std::shared_ptr<server>> redis_backend::servers_in_use() {
+    if (directory_->one_place_for_all()) {
+        const auto all = directory_->primaries();
+        return {all.begin(), all.end()};
+    }
+    std::vector<std::string> keys;
+    {
+        const std::lock_guard lock{guard_};
+        for (const auto& [_, what] : bonds_)
+            keys.emplace_back(std::string_view{protocol_.key(what->name)});
+        for (const auto& [_, at] : listening_)
+            keys.push_back(at.key);
+    }
+    std::set<std::shared_ptr<server>> used;
+    for (const auto& key : keys)
+        if (auto where = directory_->server_of(key))
+            used.insert(std::move(where));
+    return used;
 }
 
 void redis_backend::start(backend_events& events) { events_ = &events; }
@@ -190,6 +233,7 @@ void redis_backend::attempt(const call& c, const held& what, joining join) {
                                   failure{errc::bad_name,
                                           applied::no,
                                           "in a cluster a name has no braces, or one {tag}"});
+    raise(*longest_ttl_, (what->ttl + what->lock_delay).count());
     const auto where = directory_->server_of(key);
     if (where)
         if (const auto no = where->grants_nothing(c.asked))
@@ -298,6 +342,7 @@ void redis_backend::believe(const call& c, const held& what, const protocol::ver
     }
     if (given.terms.bond == bond_id{1})
         background_->wake_at(c.asked + listens_for_force_after);
+    look_around_soon(c.asked);
     tell(c, what, given);
 }
 
@@ -329,6 +374,7 @@ void redis_backend::refused(const call& c, const held& what, joining join, proto
         if (const auto where = directory_->server_of(protocol_.key(what->name))) {
             notebook_.waits(what->nonce, *what, where->clock_at(c.asked));
             background_->wake_at(notebook_.next(c.asked));
+            look_around_soon(c.asked);
             if (where->ears().listen(channel, what->nonce, c.asked) == listener::missed::perhaps)
                 events_->woken(what->nonce);
         }
@@ -548,11 +594,8 @@ void redis_backend::renew(const call& c, std::span<const bond_id> bonds) {
         }
         all->parts = groups.size() + 1;
     }
-    for (auto& one : groups) {
-        if (const auto where = directory_->server_of(protocol_.key(one.front().second->name)))
-            where->look_for_canary(c.asked);
+    for (auto& one : groups)
         renew_some(all, std::move(one));
-    }
     all->landed({});
 }
 

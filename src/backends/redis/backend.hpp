@@ -21,11 +21,13 @@
 
 #include <boost/unordered/unordered_flat_map.hpp>
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -84,7 +86,9 @@ private:
     [[nodiscard]] instant from_time_to_time(instant now);
     void introduce(const claim&);
     void write_note(const std::string& text);
-    [[nodiscard]] bool holds_something();
+    [[nodiscard]] std::pair<bool, bool> holds_or_waits();
+    [[nodiscard]] std::set<std::shared_ptr<server>> servers_in_use();
+    void look_around_soon(instant now);
     void doubt(const nonce&, instant until);
     [[nodiscard]] bool in_doubt(const nonce&, instant now);
 
@@ -107,6 +111,8 @@ private:
     std::unique_ptr<directory> directory_;
     notebook notebook_;
     manners manners_;
+    std::shared_ptr<std::atomic<duration::rep>> longest_ttl_;
+    std::atomic<instant> looks_at_{never}; // when all servers are looked at again
 
     struct nonce_hash {
         std::size_t operator()(const nonce& n) const noexcept {

@@ -65,7 +65,7 @@ behind(std::string_view name, std::string_view suffix, std::string_view more = {
     return which == semaphores::plain ? "holdfast_permits" : "timeout";
 }
 [[nodiscard]] inline composed permits_key(std::string_view name,
-                                             semaphores which = semaphores::expirable) {
+                                          semaphores which = semaphores::expirable) {
     return behind(name, permits_suffix(which));
 }
 [[nodiscard]] inline composed permits_channel(std::string_view name) {

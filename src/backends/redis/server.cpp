@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <unistd.h>
 #include <utility>
 
@@ -22,7 +23,6 @@ namespace {
 
 constexpr const char* canary_key = "holdfast_canary";
 constexpr duration clocks_drift = std::chrono::milliseconds{100};
-constexpr duration looks_for_canary_every = std::chrono::seconds{5};
 
 [[nodiscard]] std::string seconds_text(duration d) {
     return std::to_string(std::chrono::ceil<std::chrono::seconds>(d).count()) + " s";
@@ -241,12 +241,12 @@ void server::met(const server_facts& now_known, const std::string& canary) {
         const std::lock_guard lock{guard_};
         const bool another = now_known.run_id != facts_.run_id;
         const duration up = std::chrono::seconds{std::max<std::int64_t>(now_known.uptime_s, 0)};
-        const auto quarantine = with_->how.quarantine;
-        if (now_known.known && another && now_known.may_forget() && up < quarantine) {
-            quarantined_until_ = now + (quarantine - up);
-            words = where_.text() + " started " + seconds_text(up) +
-                    " ago and may have forgotten locks; it grants none for another " +
-                    seconds_text(quarantine - up);
+        if (now_known.known && another && now_known.may_forget()) {
+            forgot_at_ = std::max(forgot_at_.value_or(instant::min()), now - up);
+            if (up < quarantine())
+                words = where_.text() + " started " + seconds_text(up) +
+                        " ago and may have forgotten locks; it grants none for another " +
+                        seconds_text(quarantine() - up);
         }
         facts_ = now_known;
     }
@@ -259,16 +259,17 @@ void server::canary_is(const std::string& now_there) {
     bool forgot = false;
     {
         const std::lock_guard lock{guard_};
-        canary_seen_at_ = boot_clock::now();
+        looked_around_at_ = boot_clock::now();
         forgot = !canary_.empty() && canary_ != now_there;
         canary_ = now_there;
         if (forgot)
-            quarantined_until_ =
-                std::max(quarantined_until_, canary_seen_at_ + with_->how.quarantine);
+            forgot_at_ = looked_around_at_;
     }
-    if (forgot)
+    if (forgot) {
         with_->notice(where().text() + " has forgotten what it knew; it grants no locks for " +
-                      seconds_text(with_->how.quarantine));
+                      seconds_text(quarantine()));
+        with_->forced({}); // what we hold here may be gone
+    }
     if (now_there.empty() && !with_->in_cluster)
         leave_canary();
 }
@@ -292,19 +293,40 @@ void server::leave_canary() {
         1);
 }
 
-void server::look_for_canary(instant now) {
+void server::look_around(instant now) {
+    bool for_canary = false;
     {
         const std::lock_guard lock{guard_};
-        if (with_->in_cluster || canary_.empty() || now < canary_seen_at_ + looks_for_canary_every)
+        if (now < looked_around_at_ + looks_around_every)
             return;
-        canary_seen_at_ = now;
+        looked_around_at_ = now;
+        for_canary = !with_->in_cluster && !canary_.empty();
     }
-    std::string bytes;
-    append_command(bytes, {"GET", canary_key});
-    renewals_->ask(bytes, now + with_->how.silence, [this](const reply& r, const failure* f) {
-        if (f == nullptr && !r.is_error())
-            canary_is(std::string{r.text()});
+    const auto ask = [&](std::initializer_list<std::string_view> words,
+                         void (*learn)(server&, const reply&, instant asked)) {
+        std::string bytes;
+        append_command(bytes, words);
+        renewals_->ask(bytes,
+                       now + with_->how.silence,
+                       [self = weak_from_this(), learn, now](const reply& r, const failure* f) {
+                           if (const auto here = self.lock(); here && f == nullptr && !r.is_error())
+                               learn(*here, r, now);
+                       });
+    };
+    if (for_canary)
+        ask({"GET", canary_key},
+            [](server& here, const reply& r, instant) { here.canary_is(std::string{r.text()}); });
+    ask({"TIME"}, [](server& here, const reply& r, instant asked) {
+        const auto s = r[0].number(), us = r[1].number();
+        if (s && us)
+            here.clock_was(*s * 1'000'000 + *us, asked);
     });
+}
+
+// At least as long as any lease that we know can be.
+duration server::quarantine() const {
+    const auto least = with_->how.quarantine;
+    return least == duration::zero() ? least : std::max(least, duration{*with_->longest_ttl});
 }
 
 void server::acknowledged(way w, instant answer_by, acknowledger::on_known done) {
@@ -330,13 +352,14 @@ std::optional<failure> server::grants_nothing(instant now) const {
             applied::no,
             where_.text() + " may drop locks when its memory is full (maxmemory-policy " +
                 facts_.eviction + "); set it to noeviction, or allow it with eviction=allow"};
-    if (now < quarantined_until_)
+    const auto lasts = quarantine();
+    if (forgot_at_ && lasts > duration::zero() && now < *forgot_at_ + lasts)
         return failure{errc::backend_unavailable,
                        applied::no,
                        where_.text() +
                            " was restarted and may have forgotten locks; it grants none "
                            "for another " +
-                           seconds_text(quarantined_until_ - now)};
+                           seconds_text(*forgot_at_ + lasts - now)};
     return std::nullopt;
 }
 
@@ -346,6 +369,16 @@ void server::clock_is(std::int64_t us, instant asked) {
     clock_ahead_us_.store(us - microseconds(asked), std::memory_order_relaxed);
     clock_error_us_.store(microseconds(boot_clock::now()) - microseconds(asked),
                           std::memory_order_relaxed);
+}
+
+// An answer that took long tells little, unless the clock has been set meanwhile.
+void server::clock_was(std::int64_t us, instant asked) {
+    const auto took = microseconds(boot_clock::now()) - microseconds(asked);
+    const auto drift = std::chrono::duration_cast<std::chrono::microseconds>(clocks_drift).count();
+    const auto known = clock_ahead_us_.load(std::memory_order_relaxed);
+    const auto off = std::abs(us - microseconds(asked) - known);
+    if (known == 0 || took < drift || off > took + drift)
+        clock_is(us, asked);
 }
 
 // It was read somewhere between asking and hearing, and has gone on at a pace of its own since.
@@ -476,6 +509,7 @@ void server::move_to(const endpoint& to) {
     {
         const std::lock_guard lock{guard_};
         where_ = to;
+        clock_ahead_us_ = 0; // it is another one's, from now on
         ears = ears_.get();
         for (auto* const one : {hot_acknowledger_.get(), renewals_acknowledger_.get()})
             if (one != nullptr)

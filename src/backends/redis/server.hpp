@@ -71,7 +71,13 @@ struct acquaintance {
     std::function<void(const std::string&)> notice;
     std::function<void(const endpoint&, const failure&)> trouble; ///< it may be no primary any more
     std::function<void()> moved; ///< names may live on other servers now
+    /// That this client was ever asked for, in nanoseconds: others will have had such, too.
+    std::shared_ptr<std::atomic<duration::rep>> longest_ttl =
+        std::make_shared<std::atomic<duration::rep>>(0);
 };
+
+/// How often a server is looked at while something is held or waited for.
+inline constexpr duration looks_around_every = std::chrono::seconds{5};
 
 /// A line that says nothing but who we are.
 [[nodiscard]] line_settings plain_settings(const acquaintance&, const endpoint&);
@@ -101,8 +107,9 @@ public:
     /// Whether enough replicas have what was done here until now.
     void acknowledged(way, instant answer_by, acknowledger::on_known);
 
-    /// Looks, from time to time, whether the server still remembers that it knew us.
-    void look_for_canary(instant now);
+    /// Looks, at most every few seconds, whether the server still remembers that it knew us, and
+    /// what its clock shows.
+    void look_around(instant now);
 
     /// Why nothing new may be granted here now, if so.
     [[nodiscard]] std::optional<failure> grants_nothing(instant now) const;
@@ -110,7 +117,8 @@ public:
     /// What its clock will show at that instant, at the latest; 0 if we do not know.
     [[nodiscard]] std::int64_t clock_at(instant) const;
     void clock_is(std::int64_t us, instant asked);
-    [[nodiscard]] duration clock_error() const; ///< by how much that may be too late
+    void clock_was(std::int64_t us, instant asked); ///< counts if it tells us more than we know
+    [[nodiscard]] duration clock_error() const;     ///< by how much that may be too late
 
     [[nodiscard]] listener& ears();
     [[nodiscard]] listener* ears_if_any() const;
@@ -126,6 +134,7 @@ private:
     struct meeting; // one greeting, while it goes on
     void make_lines();
     [[nodiscard]] line_settings settings(bool thorough);
+    [[nodiscard]] duration quarantine() const;
     [[nodiscard]] std::size_t greet(std::string& out, meeting&);
     [[nodiscard]] std::optional<failure> greeted(meeting&, std::size_t, const reply&);
     [[nodiscard]] std::string replica_text(const reply& role) const;
@@ -140,9 +149,9 @@ private:
     mutable std::mutex guard_;
     endpoint where_;
     server_facts facts_;
-    instant quarantined_until_{};
-    std::string canary_; // what the server remembered when we last looked
-    instant canary_seen_at_{};
+    std::optional<instant> forgot_at_; // what it granted before may be unknown to it
+    std::string canary_;               // what the server remembered when we last looked
+    instant looked_around_at_{};
     bool seen_ = false;
     bool suspended_ = false;
     std::atomic<std::int64_t> clock_ahead_us_{0}; // of our boot clock; 0: unknown

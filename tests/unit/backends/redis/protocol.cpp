@@ -135,7 +135,7 @@ TEST(redis_protocol, looks_whether_it_is_still_ours_without_a_script) {
         return commands_in(out).at(0);
     };
     const auto p = java();
-    const auto mine = p.holders().of(nonce_of(1));
+    const std::string mine{std::string_view{p.holders().of(nonce_of(1))}};
     EXPECT_EQ(looks(p, claim_of("n")), (words{"HEXISTS", "app:n", mine}));
     EXPECT_EQ(looks(p, reading("n")), (words{"HEXISTS", "app:n", mine}));
     EXPECT_EQ(looks(p, writing("n")), (words{"HEXISTS", "app:n", mine + ":write"}));
