@@ -29,6 +29,7 @@ enum class defect : std::uint8_t {
     quorum_one_nonce = 23,         // Q3: a late withdrawal finds the grant of a later round
     quorum_one_round = 24,         // Q4: the largest fence, but nobody else is told
     quorum_deadline_of_reply = 25, // Q5: counted from the last answer
+    quorum_releases_grants = 26,   // Q7: who may have it, but did not say so, is not asked
     quorum_no_quarantine = 27,     // Q6, in the simulated members: empty, and back at once
 };
 

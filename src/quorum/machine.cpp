@@ -274,6 +274,10 @@ void machine::release(const call& c,
         out.emplace_back(say_released{c.ticket, release_result::lost});
         return;
     }
+    if (has(defect::quorum_releases_grants))
+        for (auto& s : d->seats)
+            if (s.what == stake::maybe)
+                s.what = stake::nothing;
     d->releasing = c;
     leave(*d, c, now, out);
 }

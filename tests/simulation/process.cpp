@@ -271,6 +271,7 @@ void process::tell(detail::tell_wish& answer) {
 // says
 
 void process::engine_says(std::size_t server, const models::reply& r) {
+    debts_.answered(server, r);
     clients_[server]->receive(r);
 }
 void process::engine_says(std::size_t server, const models::push& p) {
@@ -342,6 +343,8 @@ void process::call_at(instant when, std::function<void()> what) {
 }
 
 void process::send(std::size_t server, models::request r) {
+    if (world_.o.engine == engine::quorum)
+        debts_.sent(server, r, disturbed_);
     world_.network(server).up(std::move(r));
 }
 void process::reconnect(std::size_t server) { world_.network(server).reconnect(id_); }

@@ -7,6 +7,7 @@
 #include "client/core.hpp"
 #include "models/client_side.hpp"
 #include "simulation/clocks.hpp"
+#include "simulation/debts.hpp"
 #include "simulation/ledger.hpp"
 #include "simulation/timeline.hpp"
 
@@ -115,6 +116,7 @@ public:
     [[nodiscard]] instant deadly_deadline() const noexcept { return core_.deadly_deadline(); }
     void finish();
     void check_nothing_left_behind() const { ledger_.check_nothing_left_behind(); }
+    void check_all_members_were_asked() const { debts_.check_all_paid(disturbed_); }
 
     // For those who reach out of it.
     void call_at(instant, std::function<void()>);
@@ -160,6 +162,7 @@ private:
     const std::uint64_t generation_;
     models::chance chance_;
     ledger ledger_;
+    debts debts_; // to members of a quorum
     std::vector<std::unique_ptr<doorway>> doors_;
     std::vector<models::client_side*> clients_; // one for each server; parts of the engine
     std::unique_ptr<backend> engine_;

@@ -45,6 +45,7 @@ constexpr mutant all_mutants[] = {
     {defect::quorum_one_round, "q4_one_round", draw_quorum},
     {defect::quorum_deadline_of_reply, "q5_deadline_of_reply", draw_quorum},
     {defect::quorum_no_quarantine, "q6_no_quarantine", draw_quorum},
+    {defect::quorum_releases_grants, "q7_releases_grants", draw_quorum},
 };
 
 class teeth : public testing::TestWithParam<mutant> {

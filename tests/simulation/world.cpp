@@ -141,6 +141,8 @@ void world::run_until_nothing_is_left() {
             throw violation{"I5 nothing is left behind",
                             "a living process has a node in the queue that it does not know of"};
     run_until(time() + longest_lease() * 2);
+    for (const auto& [id, p] : processes_)
+        p->check_all_members_were_asked();
     for (const auto& room : rooms_)
         if (room->server->remembers({}) > 0)
             throw violation{"I5 nothing is left behind", "the engine keeps something nobody wants"};
