@@ -69,7 +69,7 @@ private:
             .reach = reach::network,
             .lock_delay = true,
             .fences = fence_grade::transient,
-            .wake = wake_by::hint,
+            .wake = wake_by::polling,
             .assumptions = 7};
 }
 

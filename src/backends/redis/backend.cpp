@@ -34,7 +34,7 @@ constexpr std::size_t most_doubts = 1000;
     can.raises_fences = !plain;
     can.fences = plain ? fence_grade::transient : fence_grade::hybrid;
     can.ttl = ttl_scope::grant;
-    can.wake = wake_by::hint;
+    can.wake = plain ? wake_by::polling : wake_by::hint; // others there announce nothing
     can.assumptions = static_cast<std::uint8_t>(assumption::clock_rates_agree) |
                       static_cast<std::uint8_t>(assumption::engine_remembers) |
                       static_cast<std::uint8_t>(assumption::engine_clock_never_jumps);
@@ -372,7 +372,10 @@ void redis_backend::refused(const call& c, const held& what, joining join, proto
             listening_[what->nonce] = {channel, protocol_.key(what->name).copy()};
         }
         if (const auto where = directory_->server_of(protocol_.key(what->name))) {
-            notebook_.waits(what->nonce, *what, where->clock_at(c.asked));
+            notebook_.waits(what->nonce,
+                            what->mode,
+                            protocol_.key(what->name).copy(),
+                            where->clock_at(c.asked));
             background_->wake_at(notebook_.next(c.asked));
             look_around_soon(c.asked);
             if (where->ears().listen(channel, what->nonce, c.asked) == listener::missed::perhaps)

@@ -74,9 +74,9 @@ bool notebook::close() {
     return std::exchange(known_, false);
 }
 
-void notebook::waits(const nonce& whose, const claim& what, std::int64_t since_us) {
+void notebook::waits(const nonce& whose, mode how, std::string name, std::int64_t since_us) {
     const std::lock_guard lock{guard_};
-    changed_ |= waits_.try_emplace(whose, note::wait{what.mode, since_us, what.name}).second;
+    changed_ |= waits_.try_emplace(whose, note::wait{how, since_us, std::move(name)}).second;
 }
 
 void notebook::waits_no_more(const nonce& whose) {

@@ -22,7 +22,7 @@ struct note {
     struct wait {
         holdfast::mode mode{};
         std::int64_t since_us = 0; ///< on the server's clock
-        std::string name;
+        std::string name;          ///< with the prefix of its client before it
     };
     std::vector<wait> waits;
 };
@@ -42,7 +42,7 @@ public:
     /// Nothing more is written. True if something was.
     [[nodiscard]] bool close();
 
-    void waits(const nonce&, const claim&, std::int64_t since_us);
+    void waits(const nonce&, mode, std::string name, std::int64_t since_us);
     void waits_no_more(const nonce&);
 
     /// What to write now, if it has changed or would soon expire; and when to ask again.

@@ -145,6 +145,7 @@ struct redis_backend::inspection : std::enable_shared_from_this<inspection> {
                 [self = shared_from_this(), client](const reply& r, const failure* f) {
                     if (f == nullptr)
                         if (auto known = note_from(r.text())) {
+                            self->look_only_at_our_names(*known);
                             const std::lock_guard lock{self->guard};
                             self->notes.emplace(client, std::move(*known));
                         }
@@ -152,6 +153,14 @@ struct redis_backend::inspection : std::enable_shared_from_this<inspection> {
                 });
         }
         one_done(&inspection::look_at_locks);
+    }
+
+    /// Clients with another prefix wait for other locks, even if they call them the same.
+    void look_only_at_our_names(note& n) const {
+        const auto& prefix = engine.protocol_.prefix();
+        std::erase_if(n.waits, [&](const note::wait& w) { return !w.name.starts_with(prefix); });
+        for (auto& w : n.waits)
+            w.name.erase(0, prefix.size());
     }
 
     void look_at_locks() {

@@ -51,12 +51,12 @@ TEST(redis_notebook, is_written_when_it_changed_and_before_it_expires) {
     EXPECT_TRUE(book.due(start + 20s, true)) << "it lives for a minute";
     EXPECT_FALSE(book.due(start + 100s, false)) << "who holds nothing need not be known";
 
-    book.waits(nonce_of(1), claim_of("n"), 5);
+    book.waits(nonce_of(1), mode::exclusive, "n", 5);
     EXPECT_EQ(book.next(start + 101s), start + 101s);
     const auto text = book.due(start + 101s, false);
     ASSERT_TRUE(text);
     EXPECT_EQ(note_from(*text)->waits.at(0).name, "n");
-    book.waits(nonce_of(1), claim_of("n"), 9);
+    book.waits(nonce_of(1), mode::exclusive, "n", 9);
     EXPECT_FALSE(book.due(start + 102s, false)) << "nothing new";
     book.waits_no_more(nonce_of(1));
     EXPECT_FALSE(book.due(start + 101s + 50ms, false)) << "not ten times a second";
@@ -70,7 +70,7 @@ TEST(redis_notebook, of_thousands_who_wait_some_are_noted) {
         nonce n;
         n.bytes[0] = static_cast<unsigned char>(i);
         n.bytes[1] = static_cast<unsigned char>(i >> 8);
-        book.waits(n, claim_of("n"), 1);
+        book.waits(n, mode::exclusive, "n", 1);
     }
     EXPECT_LE(book.due(start, false)->size(), 10'000U);
 }
