@@ -2,13 +2,14 @@
 // that a test can say the same to both and compare, and can kill either of them.
 //
 //   client C single|sentinel|cluster address=h:p[,h:p…] [master=N] [watchdog_ms=N] [layout=plain]
-//            [semaphore=plain] [announce=both]
-//            [counter=h:p]      watchdog_ms: the ttl that is renewed. counter: where keys to count
+//            [semaphore=plain] [announce=publish|spublish|both] [counter=h:p]
+//                               watchdog_ms: the ttl that is renewed. counter: where keys to count
 //                               are, if not at the address
 //   lock C H KIND NAME [lease_ms] · trylock C H KIND NAME wait_ms lease_ms · unlock C H KIND NAME
 //   held C H KIND NAME         "yes" while the newest lease of this hand is held
 //   count C H KIND NAME KEY n  n times: lock, read KEY, pause up to 1 ms, write it plus 1, unlock
-//   guard C H KIND NAME KEY n  the same, and fails if somebody else has written meanwhile
+//   guard C H KIND NAME KEY n  the same, and fails if somebody else has written meanwhile; a reader
+//                              only looks
 //   permit C H set|acquire|tryacquire|release NAME …
 //   semaphore C H set|acquire|tryacquire|release NAME 1 …      with semaphore=plain
 //
@@ -199,6 +200,11 @@ private:
             std::this_thread::sleep_for(std::chrono::microseconds{chance_() % 1000});
             if (said.at(0) == "guard" && !(keys.ask({"GET", key}) == before))
                 throw std::runtime_error{"somebody else was here"};
+            if (said.at(3) == "read") {
+                got.reset();
+                std::this_thread::sleep_for(std::chrono::milliseconds{3}); // writers get their turn
+                continue;
+            }
             const auto number = before.is_nil() ? 0 : std::stoll(before.text);
             keys.ask({"SET", key, std::to_string(number + 1)});
         }

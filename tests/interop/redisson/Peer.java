@@ -7,20 +7,21 @@
 // are done in their order, those of different hands side by side. A failure is answered `7 error Class: message`.
 //
 //   client C single|sentinel|cluster address=h:p[,h:p…] [master=N] [user=U] [password=P] [ca=PEM] [keystore=P12
-//            keystore_word=W] [watchdog_ms=N] [timeout_ms=N] [retries=N]
+//            keystore_word=W] [watchdog_ms=N] [timeout_ms=N] [retries=N] [announce=publish|spublish]
+//            [fair_wait_ms=N]              how long a fair waiter that fell silent keeps its place
 //   close C · id C · holder C H
 //   lock C H KIND NAME [lease_ms] · trylock C H KIND NAME wait_ms lease_ms · unlock C H KIND NAME · force C H KIND NAME
 //   token C H fenced NAME lease_ms         lockAndGetToken(lease) as it is: it forgets the lease
 //   trytoken C H fenced NAME               tryLockAndGetToken() as it is: it waits
 //   held C H KIND NAME                     holds of this hand, whether locked at all, what is left of the ttl in ms
 //   count C H KIND NAME KEY n              n times: lock, read KEY, pause up to 1 ms, write it plus 1, unlock
-//   guard C H KIND NAME KEY n              the same, and fails if somebody else has written meanwhile
+//   guard C H KIND NAME KEY n              the same, and fails if somebody else has written meanwhile; a reader only looks
 //   permit C H set|available|acquire|tryacquire|release NAME …        a semaphore whose permits expire
 //   semaphore C H set|available|acquire|tryacquire|release NAME n …
 //   halt                                   as kill -9 would
 //
 // KIND: plain, fair, read, write, spin, fenced, multi, redlock. For the last two NAME is a list `[client/]name,…`.
-// count and guard also know permit: the first permit of a semaphore whose permits expire.
+// count and guard also know permit: the first permit of a semaphore whose permits expire, for as long as the watchdog.
 // lock and trylock of a fenced lock answer the token too; a lease of -1 is renewed by Redisson's watchdog.
 
 import java.io.BufferedReader;
@@ -59,6 +60,7 @@ import org.redisson.config.BaseConfig;
 import org.redisson.config.BaseMasterSlaveServersConfig;
 import org.redisson.config.ClusterServersConfig;
 import org.redisson.config.Config;
+import org.redisson.config.ReadMode;
 import org.redisson.config.SentinelServersConfig;
 import org.redisson.config.SingleServerConfig;
 
@@ -234,22 +236,27 @@ public class Peer {
         }
         boolean permits = words.get(2).equals("permit");
         RPermitExpirableSemaphore semaphore = client(words).getPermitExpirableSemaphore(words.get(3));
+        boolean looks = words.get(2).equals("read");
+        long lease = client(words).getConfig().getLockWatchdogTimeout();
         RLock lock = permits ? null : lock(words);
         for (long i = number(words, 5); i > 0; --i) {
             String permit = null;
             if (permits) {
-                permit = semaphore.acquire();
+                permit = semaphore.acquire(lease, MS); // nobody renews it: what the dead have must end
             } else {
                 lock.lock();
             }
             try {
-                addOne(key, guarded);
+                addOne(key, guarded, looks);
             } finally {
                 if (permits) {
                     semaphore.release(permit);
                 } else {
                     lock.unlock();
                 }
+            }
+            if (looks) {
+                TimeUnit.MILLISECONDS.sleep(3); // writers get their turn
             }
         }
         return "ok " + words.get(5);
@@ -260,7 +267,7 @@ public class Peer {
         for (long i = number(words, 5); i > 0; --i) {
             semaphore.acquire();
             try {
-                addOne(key, guarded);
+                addOne(key, guarded, false);
             } finally {
                 semaphore.release();
             }
@@ -268,11 +275,14 @@ public class Peer {
         return "ok " + words.get(5);
     }
 
-    private static void addOne(RBucket<String> key, boolean guarded) throws InterruptedException {
+    private static void addOne(RBucket<String> key, boolean guarded, boolean looks) throws InterruptedException {
         String before = key.get();
         TimeUnit.MICROSECONDS.sleep(ThreadLocalRandom.current().nextInt(1000));
         if (guarded && !Objects.equals(key.get(), before)) {
             throw new IllegalStateException("somebody else was here");
+        }
+        if (looks) {
+            return;
         }
         key.set(String.valueOf((before == null ? 0 : Long.parseLong(before)) + 1));
     }
@@ -334,11 +344,15 @@ public class Peer {
         if (settings.containsKey("watchdog_ms")) {
             config.setLockWatchdogTimeout(Long.parseLong(settings.get("watchdog_ms")));
         }
+        if (settings.containsKey("fair_wait_ms")) {
+            setFairWait(config, Long.parseLong(settings.get("fair_wait_ms")));
+        }
         secure(serversOf(config, topology, settings), settings);
         return config;
     }
 
-    private static BaseConfig<?> serversOf(Config config, String topology, Map<String, String> settings) {
+    private static BaseConfig<?> serversOf(Config config, String topology, Map<String, String> settings)
+            throws ReflectiveOperationException {
         String scheme = settings.containsKey("ca") ? "rediss://" : "redis://";
         String[] addresses =
                 Arrays.stream(settings.get("address").split(",")).map(one -> scheme + one).toArray(String[]::new);
@@ -354,9 +368,7 @@ public class Peer {
             case "cluster":
                 ClusterServersConfig cluster = config.useClusterServers();
                 cluster.addNodeAddress(addresses).setScanInterval(500);
-                if (settings.containsKey("sharded")) {
-                    setSharded(cluster, settings.get("sharded"));
-                }
+                announce(cluster, settings.get("announce"));
                 return modest(cluster);
             default:
                 throw new IllegalArgumentException("there is no topology " + topology);
@@ -364,20 +376,25 @@ public class Peer {
     }
 
     // Unknown to 3.27: found by its name.
-    private static void setSharded(ClusterServersConfig cluster, String mode) {
-        try {
-            Class<?> modes = Class.forName("org.redisson.config.ShardedSubscriptionMode");
-            Object chosen = modes.getMethod("valueOf", String.class).invoke(null, mode);
-            cluster.getClass().getMethod("setShardedSubscriptionMode", modes).invoke(cluster, chosen);
-        } catch (ReflectiveOperationException e) {
-            throw new IllegalArgumentException(e);
-        }
-    }
-
     private static BaseConfig<?> modest(BaseMasterSlaveServersConfig<?> servers) {
         servers.setMasterConnectionMinimumIdleSize(2);
         servers.setSlaveConnectionMinimumIdleSize(2);
+        servers.setReadMode(ReadMode.MASTER); // a counter read from a replica may be an old one
         return servers;
+    }
+
+    // 3.27.2 cannot be told: in a cluster of Redis 7 it announces sharded.
+    private static void announce(ClusterServersConfig cluster, String how) throws ReflectiveOperationException {
+        if (how != null) {
+            Class<?> mode = Class.forName("org.redisson.config.ShardedSubscriptionMode");
+            Object wanted = mode.getField(how.equals("spublish") ? "ON" : "OFF").get(null);
+            ClusterServersConfig.class.getMethod("setShardedSubscriptionMode", mode).invoke(cluster, wanted);
+        }
+    }
+
+    // 3.27.2 has its own idea of it.
+    private static void setFairWait(Config config, long milliseconds) throws ReflectiveOperationException {
+        Config.class.getMethod("setFairLockWaitTimeout", long.class).invoke(config, milliseconds);
     }
 
     // 4.x has these settings in a second place too; this one is common to both.
