@@ -31,7 +31,7 @@ HOLDFAST_SUITE(rest_conformance, pushed_wakes);
 #ifdef __SANITIZE_THREAD__
 constexpr long few = 60; // it has a thread of its own that looks around all the time
 #else
-constexpr long few = 10;
+constexpr long few = 20; // asking every 100 ms would be four times that
 #endif
 
 // Two seconds, told by the clock of the engine: a wait that ends.
