@@ -75,7 +75,8 @@ public:
     void close();
 
     [[nodiscard]] endpoint where() const;
-    [[nodiscard]] bool settled() const; ///< nothing that was sent waits for its answer
+    /// Nothing is on its way. What waits for a server that we never reached is not.
+    [[nodiscard]] bool settled() const;
 
     void on_ready(bool readable, bool writable) override;
     void on_unwatched() override;
@@ -139,6 +140,7 @@ private:
     bool known_in_the_clear_ = false; // since the last that was
     instant give_up_connecting_ = never;
     instant retry_at_{};
+    bool was_open_ = false;
     instant opened_{};
     duration back_off_{};
     failure last_problem_;

@@ -230,6 +230,32 @@ TEST_F(redis_line, a_name_is_resolved_like_a_number) {
     EXPECT_EQ(came_.wait_for(1).at(0).second.text, "found");
 }
 
+TEST_F(redis_line, what_waits_for_a_server_is_on_its_way_only_if_it_was_there_before) {
+    auto s = to(peer_.port());
+    s.greet = [](std::string& out) -> std::size_t {
+        out += ping("hello");
+        return 1;
+    };
+    const auto to_peer = make(std::move(s));
+    to_peer->ask(ping("x"), in(60s), came_.of(0));
+    auto there = peer_.accept();
+    EXPECT_EQ(there.hear()->at(1), "hello");
+    EXPECT_TRUE(to_peer->settled()) << "nothing can have been granted there";
+    there.say(bulk("hello"));
+    EXPECT_EQ(there.hear()->at(1), "x");
+    EXPECT_FALSE(to_peer->settled());
+    there.say(bulk("x"));
+    ASSERT_EQ(came_.wait_for(1).size(), 1U);
+    EXPECT_TRUE(to_peer->settled());
+
+    there.hang_up();
+    const auto until = in(20s);
+    do
+        to_peer->ask(ping("y"), in(60s), came_.of(1)); // refused while it is being noticed
+    while (to_peer->settled() && boot_clock::now() < until);
+    EXPECT_FALSE(to_peer->settled()) << "it may be a release";
+}
+
 TEST_F(redis_line, nobody_waits_longer_than_he_said) {
     const auto to_peer = make(to(peer_.port()));
     const auto asked = boot_clock::now();
