@@ -236,6 +236,7 @@ TEST_F(redis_line, what_waits_for_a_server_is_on_its_way_only_if_it_was_there_be
         out += ping("hello");
         return 1;
     };
+    s.broken = [&](const failure& why) { came_.put(2, {}, &why); };
     const auto to_peer = make(std::move(s));
     to_peer->ask(ping("x"), in(60s), came_.of(0));
     auto there = peer_.accept();
@@ -249,9 +250,10 @@ TEST_F(redis_line, what_waits_for_a_server_is_on_its_way_only_if_it_was_there_be
     EXPECT_TRUE(to_peer->settled());
 
     there.hang_up();
+    ASSERT_EQ(came_.wait_for(2).back().first, 2);
     const auto until = in(20s);
     do
-        to_peer->ask(ping("y"), in(60s), came_.of(1)); // refused while it is being noticed
+        to_peer->ask(ping("y"), in(60s), came_.of(1)); // refused until the pause is over
     while (to_peer->settled() && boot_clock::now() < until);
     EXPECT_FALSE(to_peer->settled()) << "it may be a release";
 }
