@@ -219,7 +219,8 @@ guarantees required_by(std::string_view list) {
     constexpr std::array known{std::pair{std::string_view{"fence"}, guarantee::fence},
                                std::pair{std::string_view{"restart"}, guarantee::survives_restart},
                                std::pair{std::string_view{"clock"}, guarantee::survives_clock_jump},
-                               std::pair{std::string_view{"fair"}, guarantee::fair}};
+                               std::pair{std::string_view{"fair"}, guarantee::fair},
+                               std::pair{std::string_view{"death"}, guarantee::survives_death}};
     guarantees wanted;
     while (!list.empty()) {
         const auto word = list.substr(0, list.find(','));
@@ -228,7 +229,7 @@ guarantees required_by(std::string_view list) {
             known.begin(), known.end(), [&](const auto& each) { return each.first == word; });
         if (found == known.end()) {
             throw usage_error{"--require '" + shortened(printable(word), 40) +
-                              "' is none of fence, restart, clock, fair"};
+                              "' is none of fence, restart, clock, fair, death"};
         }
         wanted = wanted | found->second;
     }

@@ -235,6 +235,7 @@ void write_guarantees(json& out, const capabilities& able) {
         .member("shared", able.shared)
         .member("permits", able.permits)
         .member("fair", able.fair)
+        .member("loses_permits", able.loses_permits)
         .member("lock_delay", able.lock_delay)
         .member("notices_death", able.notices_death)
         .member("fences", fences.at(static_cast<std::size_t>(able.fences)))

@@ -85,9 +85,11 @@ verb run() {
                {.names = {"--require"},
                 .value = {.name = "LIST",
                           .offer = offer::words,
-                          .words = {"fence", "restart", "clock", "fair"}},
+                          .words = {"fence", "restart", "clock", "fair", "death"}},
                 .text = "refuse an engine that does not give all of these, separated by commas: "
-                        "fence, restart (forgets nothing), clock (no jump can end it), fair"}}},
+                        "fence, restart (forgets nothing), clock (no jump can end it), fair, death "
+                        "(of a "
+                        "holder: gives back what it held)"}}},
              {"",
               {{.names = {"-c", "--command"},
                 .value = {.name = "STRING"},

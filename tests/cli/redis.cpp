@@ -175,6 +175,8 @@ TEST_F(on_redis, a_server_that_was_just_started_and_may_have_forgotten_grants_no
     EXPECT_EQ(holdfast({"run",
                         "-w",
                         "20s",
+                        "--ttl",
+                        "2s", // nobody can have held it for longer
                         "-u",
                         server.url() + "?quarantine=2s",
                         "job",
@@ -273,6 +275,16 @@ TEST_F(on_redis, a_silent_address_is_passed_by_if_the_host_has_another) {
                                  "echo",
                                  "held"});
     EXPECT_EQ(how.out, "held\n") << how.err;
+}
+
+TEST_F(on_redis, permits_that_the_dead_would_take_with_them_are_refused_if_that_matters) {
+    const redis_server server{remembers()};
+    const auto url = server.url() + "?semaphore=plain";
+    EXPECT_EQ(holdfast({"run", "-u", url, "-N", "2", "gpu", "--", "true"}).code, 0);
+    const auto refused =
+        holdfast({"run", "-u", url, "-N", "2", "--require", "death", "gpu", "--", "true"});
+    EXPECT_EQ(refused.code, 64);
+    EXPECT_THAT(refused.err, HasSubstr("loses the permits of the dead"));
 }
 
 TEST_F(on_redis, permits_are_seen_whatever_braces_a_name_has) {

@@ -179,8 +179,9 @@ TEST_F(running, a_spinning_waiter_gets_its_turn) {
 }
 
 TEST_F(running, what_is_required_is_given_or_refused) {
-    EXPECT_EQ(holdfast({"run", "--require", "fence,restart,clock,fair", "a", "--", "true"}).code,
-              0);
+    EXPECT_EQ(
+        holdfast({"run", "--require", "fence,restart,clock,fair,death", "a", "--", "true"}).code,
+        0);
     const auto refused = holdfast({"run", "-N", "2", "--require", "fence", "a", "--", "true"});
     EXPECT_EQ(refused.code, 64) << refused.err;
     EXPECT_THAT(refused.err, HasSubstr("permits carry no fence"));

@@ -231,12 +231,13 @@ TEST(fuzz_redis, whatever_a_name_is_its_keys_are_in_one_place_or_it_is_refused) 
         const auto name = m.text({"orders", "a{b}c", "{x}", "a}b{c"}, {"{", "}", "{}", "{{", "}}"});
         if (!keeps_to_one_slot(name))
             return;
-        for (const auto& key : {token_key(name),
-                                queue_key(name),
-                                patience_key(name),
-                                permits_key(name),
-                                reader_key(name, uuid + ":1"),
-                                writer_waits_key(name)})
+        const std::string keys[] = {token_key(name),
+                                    queue_key(name),
+                                    patience_key(name),
+                                    permits_key(name),
+                                    reader_key(name, uuid + ":1"),
+                                    writer_waits_key(name)};
+        for (const auto& key : keys)
             EXPECT_EQ(slot_of(key), slot_of(name)) << name << " " << key;
     });
 }
