@@ -74,7 +74,7 @@ raw_redis::raw_redis(std::uint16_t port, std::size_t names) : wire_{port}, all_(
     using namespace holdfast;
     const redis::protocol says{redis::layout::redisson,
                                "",
-                               false,
+                               redis::announcing::publish,
                                std::chrono::hours{24 * 30},
                                "0f7c1b52-6d0e-4f0a-9a52-3f1d6a4f0c11"};
     constexpr std::int64_t in_the_year_2100 = 4'102'444'800'000'000;
