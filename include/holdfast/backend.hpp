@@ -231,8 +231,8 @@ public:
         return false;
     }
 
-    /// Whether anybody watches the descriptor. While nobody does, nothing may be kept back in the
-    /// hope of what will be read.
+    /// Whether the client's loop watches the descriptor. Only then may what is asked be kept back
+    /// until something is read: callers who block sleep and wake one by one, and come and go.
     virtual void watched(bool) {}
 
     /// The same for what must not wait for a caller to be scheduled, such as renewals: only the

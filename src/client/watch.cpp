@@ -100,9 +100,11 @@ void watch::wait(sleeper& me) {
     if (descriptor_ < 0)
         return me.sleep();
     std::unique_lock lock{guard_};
+    bool from_loop = false;
     if (watcher_ == nullptr) {
         watcher_ = &me;
         ++callers_;
+        from_loop = loop_hears_;
         loop_watches(false);
     } else {
         others_.push_back(&me);
@@ -115,13 +117,11 @@ void watch::wait(sleeper& me) {
         }
     }
     lock.unlock();
-    watched(true);
+    if (from_loop)
+        watched(false); // what was kept back goes out now, and that is not done under the guard
     watch_until_opened(me);
     lock.lock();
-    const bool parked = !hand_over();
-    lock.unlock();
-    if (parked)
-        watched(false);
+    hand_over();
 }
 
 // While it reads for the engine it is awake, and needs no nudge: its own answer may be what it
@@ -145,23 +145,15 @@ void watch::watch_until_opened(sleeper& me) {
     }
 }
 
-// False if nobody watches from now on.
-bool watch::hand_over() noexcept {
+void watch::hand_over() noexcept {
     watcher_ = nullptr;
-    if (others_.empty()) {
-        if (needs_loop_ == 0) {
-            arm_tick();
-            return false;
-        }
-        loop_watches(true);
-        return true;
-    }
+    if (others_.empty())
+        return needs_loop_ > 0 ? loop_watches(true) : arm_tick();
     // The last in line: the first is likely the next to be served, and would have to hand over
     // again.
     watcher_ = others_.back();
     others_.pop_back();
     watcher_->promote();
-    return true;
 }
 
 void watch::on_loop_readable() {

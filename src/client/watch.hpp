@@ -52,7 +52,7 @@ private:
 struct watching_skills {
     /// Waits for itself and for `nudge`, says `woken`, and reads; false: it cannot.
     std::function<bool(int nudge, const std::function<void()>& woken)> wait{};
-    /// Is told whether anybody watches.
+    /// Is told whether the loop watches.
     std::function<void(bool)> watched{};
 };
 
@@ -75,7 +75,7 @@ private:
     friend class sleeper;
     void wait(sleeper&);
     void watch_until_opened(sleeper&);
-    [[nodiscard]] bool hand_over() noexcept;
+    void hand_over() noexcept;
     void loop_watches(bool) noexcept;
     void arm_tick() noexcept;
     void nudge() noexcept;

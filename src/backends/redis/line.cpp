@@ -279,8 +279,8 @@ void line::become_open(guard& lock) {
 
 // -------------------------------------------------------------------------------------- writing
 
-// Only while somebody is there to read. That nobody is may be said just before we say that we
-// count on it: so we look again.
+// Only while the loop reads. That it does not may be said just before we say that we count on it:
+// so we look again.
 bool line::enough_under_way() {
     const auto more = static_cast<std::size_t>(shortest_trip_ / worth_another_write);
     if (under_way_.size() < writes_under_way + more || !reactor_->is_watched())

@@ -2,7 +2,8 @@
 
 // One connection that all threads share. Who asks, writes; who waits, reads; requests that are
 // ready at the same moment go out in one write, and the n-th reply belongs to the n-th request.
-// While enough is under way to keep the server busy, what is asked gathers until an answer comes.
+// While enough is under way to keep the server busy, what is asked gathers until an answer comes,
+// if it is the client's loop that waits for it.
 //
 //   RESTING ── somebody asks ──▶ CONNECTING ──▶ GREETING ──▶ OPEN
 //      ▲                            │              │          │

@@ -19,7 +19,7 @@ namespace holdfast::redis {
 class attended {
 public:
     virtual void on_ready(bool readable, bool writable) = 0;
-    virtual void on_unwatched() {}            ///< nobody will say on_ready() for a while
+    virtual void on_unwatched() {}            ///< the loop will not say on_ready() for a while
     virtual instant on_time(instant now) = 0; ///< answers when to come again
 
 protected:
@@ -71,8 +71,8 @@ public:
     /// The same, after it has waited for something to do, or for `nudge`, and has said so.
     void wait(int nudge, const std::function<void()>& woken);
 
-    /// Whether anybody will dispatch() when there is something to do. Somebody who kept something
-    /// back because of that says so, and is told when it is over.
+    /// Whether the client's loop will dispatch() when there is something to do. Somebody who kept
+    /// something back because of that says so, and is told when it is over.
     void watched(bool);
     [[nodiscard]] bool is_watched() const noexcept { return watched_; }
     void keeps_back() noexcept { kept_back_ = true; }
