@@ -53,6 +53,37 @@ TEST(watching, is_done_by_a_blocked_caller_itself) {
     EXPECT_EQ(read_by, std::this_thread::get_id());
 }
 
+TEST(watching, an_engine_is_told_whether_the_loop_does_it_and_may_wait_in_its_own_way) {
+    const engine e;
+    std::vector<bool> told;
+    sleeper* blocked = nullptr;
+    watch w{e.fd,
+            [] { FAIL() << "the engine reads while it waits"; },
+            {[&](int, const std::function<void()>& woken) {
+                 EXPECT_TRUE(e.take());
+                 woken();
+                 blocked->open();
+                 return true;
+             },
+             [&](bool loop) { told.push_back(loop); }}};
+    const auto come = [&] {
+        sleeper me{w};
+        blocked = &me;
+        e.push();
+        me.wait();
+    };
+    EXPECT_EQ(told, std::vector<bool>{true});
+    come();
+    EXPECT_EQ(told, (std::vector{true, false}));
+    come(); // parked in between: it was the loop's only before
+    EXPECT_EQ(told, (std::vector{true, false}));
+    w.loop_is_needed();
+    EXPECT_EQ(told, (std::vector{true, false, true}));
+    come();
+    EXPECT_EQ(told, (std::vector{true, false, true, false, true}));
+    w.loop_is_needed_less();
+}
+
 /// One caller has come and gone.
 void come_and_go(const engine& e, watch& w, sleeper*& blocked) {
     sleeper me{w};
