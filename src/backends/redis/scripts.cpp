@@ -54,7 +54,7 @@ local function next_fence(key, keep)
     last = redis.call('get', key) or '0'
     number = tonumber(last)
   elseif not number then redis.call('set', key, last, 'keepttl') end
-  if not number then error('the fence is no number') end
+  if not number then redis.call('llen', key) end -- says WRONGTYPE, in the words of any version
   if number >= top - 64 then top = number - number % 65 + (number % 65 == 0 and 65 or 130) end
   local ttl = redis.call('pttl', key)
   redis.call('set', key, string.format('%d', top))
@@ -309,9 +309,8 @@ redis.call('pexpire', KEYS[1], math.max(redis.call('pttl', KEYS[1]), tonumber(AR
 return {1}
 )";
 
-// KEYS free permits_out      ARGV id ttl not_after permits channel publish
-// Each asker counts by its own number; who knows of more permits than the server makes up for it.
-constexpr const char* take_permit = R"(
+/// Who has it already keeps it, longer.
+constexpr const char* own_permit = R"(
 local now = math.floor(us / 1000)
 local mine = redis.call('zscore', KEYS[2], ARGV[1])
 if mine and tonumber(mine) > now then
@@ -320,6 +319,11 @@ if mine and tonumber(mine) > now then
 end
 if late then return {-1, string.format('%d', us)} end
 local permits = tonumber(ARGV[4])
+)";
+
+// KEYS free permits_out      ARGV id ttl not_after permits channel publish
+// Each asker counts by its own number; who knows of more permits than the server makes up for it.
+constexpr const char* take_permit = R"(
 local free = tonumber(redis.call('get', KEYS[1]) or permits)
 local back = redis.call('zremrangebyscore', KEYS[2], '-inf', now)
 free = free + back
@@ -341,14 +345,6 @@ return {0, math.max(tonumber(first[2]) - now, 1), ''}
 // when one of us asks. That never makes more of them than the asker knows of: somebody may have
 // made up for the lost ones by hand.
 constexpr const char* take_plain_permit = R"(
-local now = math.floor(us / 1000)
-local mine = redis.call('zscore', KEYS[2], ARGV[1])
-if mine and tonumber(mine) > now then
-  redis.call('zadd', KEYS[2], now + tonumber(ARGV[2]), ARGV[1])
-  return {1, '0'}
-end
-if late then return {-1, string.format('%d', us)} end
-local permits = tonumber(ARGV[4])
 local known = redis.call('get', KEYS[1])
 local free = tonumber(known or permits)
 if not free then return redis.error_reply('WRONGTYPE it is no semaphore') end
@@ -493,8 +489,9 @@ scripts::scripts()
                                              {server_time, in_time, fences, redis::write})},
       give_back_write{joined({announcing, redis::give_back_write})},
       prolong_write{redis::prolong_write},
-      take_permit{joined({announcing, server_time, in_time, redis::take_permit})},
-      take_plain_permit{joined({announcing, server_time, in_time, redis::take_plain_permit})},
+      take_permit{joined({announcing, server_time, in_time, own_permit, redis::take_permit})},
+      take_plain_permit{
+          joined({announcing, server_time, in_time, own_permit, redis::take_plain_permit})},
       give_back_permit{joined({announcing, server_time, redis::give_back_permit})},
       prolong_permit{joined({server_time, redis::prolong_permit})},
       take_by_force{joined({announcing, server_time, purge, redis::take_by_force})},

@@ -40,6 +40,12 @@ protected:
         return woken_;
     }
 
+    void wake() {
+        const std::lock_guard lock{guard_};
+        ++woken_;
+        changed_.notify_all();
+    }
+
     std::mutex guard_;
     std::condition_variable changed_;
     std::size_t woken_ = 0;
@@ -49,17 +55,14 @@ protected:
     listener ears_{reactor_,
                    settings(),
                    announcing::publish,
-                   [this](const nonce&) {
-                       const std::lock_guard lock{guard_};
-                       ++woken_;
-                       changed_.notify_all();
-                   },
+                   [this](const nonce&) { wake(); },
                    [](const std::string&) {},
                    [this](const std::string& key) {
-                       const std::lock_guard lock{guard_};
-                       forced_.push_back(key);
-                       ++woken_;
-                       changed_.notify_all();
+                       {
+                           const std::lock_guard lock{guard_};
+                           forced_.push_back(key);
+                       }
+                       wake();
                    }};
     driver loop_{reactor_};
 };
@@ -87,11 +90,7 @@ TEST_F(redis_listener, of_two_ways_to_announce_hears_when_both_are_confirmed) {
     listener both{reactor_,
                   settings(),
                   announcing::both,
-                  [this](const nonce&) {
-                      const std::lock_guard lock{guard_};
-                      ++woken_;
-                      changed_.notify_all();
-                  },
+                  [this](const nonce&) { wake(); },
                   [](const std::string&) {},
                   [](const std::string&) {}};
     both.open();

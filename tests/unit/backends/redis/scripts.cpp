@@ -1,6 +1,7 @@
 // What the scripts do to the keys, on a real server: a pure test cannot know.
 
 #include "backends/redis/scripts.hpp"
+#include "backends/redis/errors.hpp"
 #include "backends/redis/protocol.hpp"
 #include "claims.hpp"
 #include "parsed.hpp"
@@ -150,7 +151,9 @@ TEST_F(redis_scripts, a_failed_script_leaves_no_lock) {
                 server_->ask({"RPUSH", token_key("n"), "x"});
             else
                 server_->ask({"SET", token_key("n"), "abc"});
-            EXPECT_TRUE(attempt(what).is_error());
+            const auto answer = attempt(what);
+            ASSERT_TRUE(answer.is_error());
+            EXPECT_EQ(failure_of(answer.text).applied, applied::no) << answer.text;
             EXPECT_FALSE(exists("n")) << foreign;
         }
     }
