@@ -46,7 +46,7 @@ endpoint line::where() const {
 
 bool line::settled() const {
     const std::lock_guard lock{guard_};
-    return unanswered_.empty() && (parked_.empty() || !was_open_);
+    return unanswered_.empty() && (parked_.empty() || opened_ == instant{});
 }
 
 failure line::failed(std::string sentence) const {
@@ -259,7 +259,6 @@ void line::begin_greeting(guard& lock) {
 
 void line::become_open(guard& lock) {
     state_ = state::open;
-    was_open_ = true;
     known_in_the_clear_ = false;
     give_up_connecting_ = never;
     opened_ = oldest_sent_ = pinged_ = boot_clock::now();

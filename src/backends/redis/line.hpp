@@ -141,8 +141,7 @@ private:
     bool known_in_the_clear_ = false; // since the last that was
     instant give_up_connecting_ = never;
     instant retry_at_{};
-    bool was_open_ = false;
-    instant opened_{};
+    instant opened_{}; // for the last time
     duration back_off_{};
     failure last_problem_;
     detail::kernel_random chance_;
