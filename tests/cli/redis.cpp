@@ -355,7 +355,8 @@ TEST_F(on_redis, a_waiter_survives_a_restart_of_the_server) {
     server.restart();
     EXPECT_TRUE(waiter.runs_for(300ms)) << "it is still held";
     holder.signal(SIGTERM);
-    EXPECT_EQ(waiter.end().out, "held\n");
+    const auto served = waiter.end();
+    EXPECT_EQ(served.out, "held\n") << served.err;
 }
 
 // Such a server waits for the rest of a command, and would do so for ever.

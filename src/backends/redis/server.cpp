@@ -220,6 +220,8 @@ std::optional<failure> server::greeted(meeting& m, std::size_t i, const reply& r
         break;
     }
     case word::canary:
+        if (r.is_error() && first_word(r.text()) == "LOADING") // it has not forgotten, not yet
+            return problem(r.text());
         m.canary = r.is_error() ? std::string{} : std::string{r.text()};
         break;
     case word::role:
