@@ -10,11 +10,12 @@ namespace {
 constexpr std::size_t batch_limit = 1000; // bonds in one renewal
 constexpr std::size_t lost_remembered = 4096;
 
-// A renewal is asked for when a third of the ttl has gone: half of it left is already late.
-[[nodiscard]] tell_observer report(bool confirmed, bool was_in_doubt, duration left, duration ttl) {
+// A renewal is asked for when a third of the time has gone: half of it left is already late.
+[[nodiscard]] tell_observer
+report(bool confirmed, bool was_in_doubt, duration left, duration span) {
     if (!confirmed)
         return {.what = event::kind::in_doubt, .took = left};
-    const bool late = was_in_doubt || left < ttl / 2;
+    const bool late = was_in_doubt || left < span / 2;
     return {.what = late ? event::kind::renewed_late : event::kind::renewed,
             .detail = was_in_doubt ? "after one that was not answered" : "",
             .took = left};
@@ -115,7 +116,7 @@ bool keeper::answered(const renewal_answer& answer, instant now, actions& out) {
     }
     const bool was_in_doubt = std::exchange(b->in_doubt, !confirmed);
     if (confirmed || !was_in_doubt)
-        notes_.put(out, [&] { return report(confirmed, was_in_doubt, left, b->terms.ttl); });
+        notes_.put(out, [&] { return report(confirmed, was_in_doubt, left, span_of(b->terms)); });
     if (now >= b->deadline())
         return true;
     schedule(*b);

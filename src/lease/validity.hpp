@@ -3,7 +3,7 @@
 // The arithmetic of belief: the only place that adds a ttl to a time point.
 //
 //   anchor                     renew                    stop      deadline      anchor + ttl
-//     │──────────── ttl/3 ──────▶│                         │◀ margin ▶│◀ drift, margin ▶│
+//     │─ (ttl − margin)/3 ──────▶│                         │◀ margin ▶│◀ drift, margin ▶│
 //
 // Believe less than the engine does, never more: the anchor is taken before the request was sent,
 // the two clocks may differ in speed by `drift_per_mille`, and the engine may end it `margin`
@@ -30,9 +30,14 @@ inline constexpr int drift_per_mille = 1;
     return later(terms.anchor, terms.ttl - terms.ttl / 1000 * drift_per_mille - terms.margin);
 }
 
+/// How long these terms are good for, but for the drift.
+[[nodiscard]] constexpr duration span_of(const bond_terms& terms) noexcept {
+    return terms.ttl - terms.margin;
+}
+
 /// When a bond is renewed for the first time after it was confirmed.
 [[nodiscard]] constexpr instant renewal_due(const bond_terms& terms) noexcept {
-    return later(terms.anchor, terms.ttl / 3);
+    return later(terms.anchor, span_of(terms) / 3);
 }
 
 /// How long to wait after a renewal that was not answered: at least three more fit before the end.
