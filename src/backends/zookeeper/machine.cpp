@@ -354,6 +354,7 @@ void machine::make_beside_own_write(stand& s, instant now, actions& out) {
         return fail(
             s,
             {errc::backend_refused, applied::no, "the write that it reads under is not held"},
+            now,
             out);
     s.queue.how = place::is::being_made;
     send(make{s.queue.folder + '/' + unnumbered(s.what->nonce, role::reader) +
@@ -401,8 +402,10 @@ void machine::on_made(stand& s, const pending& p, const reply& r, instant now, a
 void machine::start_over(stand& s, place& p, instant now, actions& out) {
     p.how = place::is::absent;
     if (++s.tries > most_tries)
-        return fail(
-            s, {errc::backend_unavailable, applied::no, "its node vanishes again and again"}, out);
+        return fail(s,
+                    {errc::backend_unavailable, applied::no, "its node vanishes again and again"},
+                    now,
+                    out);
     proceed(s, now, out);
 }
 
