@@ -329,13 +329,13 @@ void machine::make_node(stand& s, place& p, instant now, actions& out) {
     const auto& whose = s.what->nonce;
     for (auto& folder : folders_to(p.folder))
         if (!session_.folders.contains(folder)) {
-            make container{folder, {}, lives::while_it_has_children};
+            create container{folder, {}, lives::while_it_has_children};
             send(std::move(container), {.what = step::folder, .folder = std::move(folder)}, out);
         }
     p.how = place::is::being_made;
-    send(make{p.folder + '/' + unnumbered(whose, p.as),
-              s.what->by != nullptr ? note_of(*s.what->by) : std::string{},
-              lives::with_the_session_and_numbered},
+    send(create{p.folder + '/' + unnumbered(whose, p.as),
+                s.what->by != nullptr ? note_of(*s.what->by) : std::string{},
+                lives::with_the_session_and_numbered},
          {.what = step::made, .whose = whose, .sent = now, .folder = p.folder},
          out);
     if (&p == &s.lease)
@@ -357,10 +357,10 @@ void machine::make_beside_own_write(stand& s, instant now, actions& out) {
             now,
             out);
     s.queue.how = place::is::being_made;
-    send(make{s.queue.folder + '/' + unnumbered(s.what->nonce, role::reader) +
-                  std::string{number->number},
-              s.what->by != nullptr ? note_of(*s.what->by) : std::string{},
-              lives::with_the_session},
+    send(create{s.queue.folder + '/' + unnumbered(s.what->nonce, role::reader) +
+                    std::string{number->number},
+                s.what->by != nullptr ? note_of(*s.what->by) : std::string{},
+                lives::with_the_session},
          {.what = step::made, .whose = s.what->nonce, .sent = now, .folder = s.queue.folder},
          out);
 }

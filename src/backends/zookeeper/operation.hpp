@@ -18,7 +18,7 @@ enum class lives : std::uint8_t {
     with_the_session_and_numbered,
 };
 
-struct make {
+struct create {
     std::string path;
     std::string data;
     zookeeper::lives lives;
@@ -45,7 +45,7 @@ struct beat {}; ///< a write that changes nothing: the leader has seen that this
 
 struct operation {
     op_id id{};
-    std::variant<make, list, look, remove, write, catch_up, beat> what;
+    std::variant<create, list, look, remove, write, catch_up, beat> what;
 };
 
 enum class outcome : std::uint8_t {

@@ -1,0 +1,93 @@
+#pragma once
+
+// One session with ZooKeeper: the official C client, of which only this file and its .cpp know.
+//
+// The client has two threads of its own; everything is asked without waiting, and answers and
+// events come on the second of them. Nothing that waits may be called there: what we are told is
+// told on.
+
+#include "backends/zookeeper/operation.hpp"
+
+#include <holdfast/backend.hpp>
+#include <holdfast/zookeeper.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+struct _zhandle;
+struct zoo_op_result;
+
+namespace holdfast::zookeeper {
+
+/// Who is told. Each call comes on the session's own thread, with no lock held.
+class listener {
+public:
+    virtual void connected(bond_id, std::int64_t session, duration granted) = 0;
+    virtual void suspended(bond_id) = 0;
+    virtual void read_only(bond_id) = 0;
+    virtual void expired(bond_id) = 0;
+    virtual void refused(bond_id, const std::string& why) = 0;
+    virtual void replied(op_id, reply&&) = 0;
+    virtual void noticed(op_id, seen) = 0;
+
+protected:
+    ~listener() = default;
+};
+
+class handle {
+public:
+    handle(const options&, bond_id, listener&);
+    handle(const handle&) = delete;
+    handle& operator=(const handle&) = delete;
+    ~handle(); ///< closed before, on a thread that may wait
+
+    /// Begins to connect; looks up names, so it may wait. False, and why, if that is hopeless.
+    [[nodiscard]] bool open(std::string& why);
+
+    /// False: nothing was sent, and no reply will come.
+    [[nodiscard]] bool send(const operation&);
+
+    /// Nobody is told anything any more.
+    void fall_silent();
+
+    /// Ends the session, or leaves it to its time-out if the servers do not answer: then this takes
+    /// seconds.
+    void close();
+
+    [[nodiscard]] bond_id bond() const noexcept { return bond_; }
+
+private:
+    struct callbacks; ///< what the C client calls
+    struct context {
+        context(handle*, op_id, bool is_watch);
+        ~context();
+        handle* const of;
+        const op_id id;
+        const bool is_watch;
+        std::unique_ptr<zoo_op_result> result; ///< of a beat, written when the answer comes
+    };
+
+    [[nodiscard]] context* remember(op_id, bool is_watch);
+    void forget(context*);
+    void complete(context*, reply&&);
+    void on_session(_zhandle*, int state);
+    void greet(_zhandle*);
+    template <class F> void tell(F);
+
+    const options how_;
+    const bond_id bond_;
+    std::mutex telling_;
+    listener* listener_; ///< null: it has fallen silent
+
+    std::mutex guard_;
+    _zhandle* zh_ = nullptr;
+    bool closed_ = false;
+    bool authenticated_ = false;
+    std::unordered_map<std::uint64_t, std::unique_ptr<context>> calls_;
+    std::unordered_map<std::uint64_t, std::unique_ptr<context>> watches_;
+};
+
+} // namespace holdfast::zookeeper
