@@ -1,10 +1,6 @@
-// The real Redisson, driven by a test: one command a line on stdin, one answer a line on stdout.
+// The real Redisson, driven by a test as java/Driven.java says.
 //
-//   7 lock c1 h1 plain orders      ──▶  hand h1 of client c1 calls getLock("orders").lock()
-//   7 ok                           ◀──  the tag says which command is answered; a waiting one answers late
-//
-// A hand is a thread: Redisson's locks belong to threads, so each hand is a holder of its own. Commands of one hand
-// are done in their order, those of different hands side by side. A failure is answered `7 error Class: message`.
+//   lock c1 h1 plain orders                hand h1 of client c1 calls getLock("orders").lock()
 //
 //   client C single|sentinel|cluster address=h:p[,h:p…] [master=N] [user=U] [password=P] [ca=PEM] [keystore=P12
 //            keystore_word=W] [watchdog_ms=N] [timeout_ms=N] [retries=N] [announce=publish|spublish]
@@ -24,26 +20,19 @@
 // count and guard also know permit: the first permit of a semaphore whose permits expire, for as long as the watchdog.
 // lock and trylock of a fenced lock answer the token too; a lease of -1 is renewed by Redisson's watchdog.
 
-import java.io.BufferedReader;
 import java.io.FileInputStream;
 import java.io.FileOutputStream;
-import java.io.InputStreamReader;
-import java.io.PrintStream;
 import java.net.URL;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.KeyStore;
 import java.security.cert.CertificateFactory;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import org.redisson.Redisson;
@@ -64,60 +53,21 @@ import org.redisson.config.ReadMode;
 import org.redisson.config.SentinelServersConfig;
 import org.redisson.config.SingleServerConfig;
 
-public class Peer {
-    private static final TimeUnit MS = TimeUnit.MILLISECONDS;
-
-    private final Map<String, RedissonClient> clients = new ConcurrentHashMap<>();
+public class Peer extends Driven<RedissonClient> {
     private final Map<String, RLock> locks = new ConcurrentHashMap<>();
-    private final Map<String, ExecutorService> hands = new ConcurrentHashMap<>();
-    private final PrintStream out = new PrintStream(System.out, true, StandardCharsets.UTF_8);
 
     public static void main(String[] arguments) throws Exception {
         new Peer().serve();
     }
 
-    private void serve() throws Exception {
-        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        for (String line = in.readLine(); line != null; line = in.readLine()) {
-            String[] words = line.split(" ");
-            if (isOfHand(words)) {
-                hands.computeIfAbsent(words[2] + "/" + words[3], name -> Executors.newSingleThreadExecutor(Peer::daemon))
-                        .execute(() -> answer(words));
-            } else {
-                answer(words); // before the next line is read: a client exists before it is used
-            }
-        }
-        Runtime.getRuntime().halt(0); // the test has gone; nobody waits for a clean end
+    @Override
+    protected RedissonClient open(String topology, Map<String, String> settings) throws Exception {
+        return Redisson.create(configuration(topology, settings));
     }
 
-    private static Thread daemon(Runnable work) {
-        Thread thread = new Thread(work);
-        thread.setDaemon(true);
-        return thread;
-    }
-
-    private static boolean isOfHand(String[] words) {
-        return words.length > 3 && !words[1].equals("client");
-    }
-
-    private synchronized void say(String line) {
-        out.println(line);
-    }
-
-    private void answer(String[] words) {
-        try {
-            say(words[0] + " " + obey(words[1], Arrays.asList(words).subList(2, words.length)));
-        } catch (Throwable e) {
-            String message = String.valueOf(e.getMessage()).replaceAll("\\s+", " ");
-            say(words[0] + " error " + e.getClass().getSimpleName() + ": " + message);
-        }
-    }
-
-    private String obey(String verb, List<String> words) throws Exception {
+    @Override
+    protected String obey(String verb, List<String> words) throws Exception {
         switch (verb) {
-            case "client":
-                clients.put(words.get(0), Redisson.create(configuration(words.get(1), settings(words))));
-                return "ok";
             case "close":
                 client(words).shutdown();
                 return "ok";
@@ -148,28 +98,9 @@ public class Peer {
                 return permit(client(words).getPermitExpirableSemaphore(words.get(3)), words);
             case "semaphore":
                 return semaphore(client(words).getSemaphore(words.get(3)), words);
-            case "halt":
-                Runtime.getRuntime().halt(137);
-                return "";
             default:
                 throw new IllegalArgumentException("there is no command " + verb);
         }
-    }
-
-    private static long number(List<String> words, int place) {
-        return Long.parseLong(words.get(place));
-    }
-
-    private RedissonClient client(List<String> words) {
-        return client(words.get(0));
-    }
-
-    private RedissonClient client(String name) {
-        RedissonClient found = clients.get(name);
-        if (found == null) {
-            throw new IllegalArgumentException("there is no client " + name);
-        }
-        return found;
     }
 
     // ------------------------------------------------------------------------------------------------------- locks
@@ -328,15 +259,6 @@ public class Peer {
     }
 
     // ------------------------------------------------------------------------------------------------ configuration
-
-    private static Map<String, String> settings(List<String> words) {
-        Map<String, String> all = new HashMap<>();
-        for (String word : words.subList(2, words.size())) {
-            int sign = word.indexOf('=');
-            all.put(word.substring(0, sign), word.substring(sign + 1));
-        }
-        return all;
-    }
 
     private static Config configuration(String topology, Map<String, String> settings) throws Exception {
         Config config = new Config();
