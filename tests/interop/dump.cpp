@@ -7,10 +7,6 @@
 #include <sstream>
 
 namespace holdfast::interop {
-namespace {
-
-using namespace std::chrono_literals;
-using servers::redis_server;
 
 std::string renamed(std::string text, const names& called) {
     for (const auto& [real, name] : called)
@@ -19,6 +15,11 @@ std::string renamed(std::string text, const names& called) {
             text.replace(at, real.size(), name);
     return text;
 }
+
+namespace {
+
+using namespace std::chrono_literals;
+using servers::redis_server;
 
 bool is_text(const std::string& bytes) {
     return std::all_of(

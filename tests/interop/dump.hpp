@@ -22,6 +22,8 @@ namespace holdfast::interop {
 /// What a test calls things whose real names it cannot know: {real, called}.
 using names = std::vector<std::pair<std::string, std::string>>;
 
+[[nodiscard]] std::string renamed(std::string text, const names&);
+
 [[nodiscard]] std::string dump(const servers::redis_server&, const names& = {});
 
 /// Waits until it looks so, for peers that clean up behind their answers; then tells how it looks.

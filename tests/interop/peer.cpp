@@ -12,6 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 
 const std::string redisson_peer = HOLDFAST_INTEROP "/redisson/peer";
+const std::string curator_peer = HOLDFAST_INTEROP "/curator/peer";
 const std::string redis_py_peer = HOLDFAST_INTEROP "/redis_py/peer.py";
 const std::string python = "/usr/bin/python3"; // Debian's own, which has Debian's modules
 
@@ -40,13 +41,25 @@ std::vector<std::string> redisson_versions_to_test() {
     return {newest_redisson};
 }
 
+std::vector<std::string> curator_versions_to_test() {
+    if (takes_its_time())
+        return {newest_curator, older_curator};
+    return {newest_curator};
+}
+
 servers::lack peer::redisson_missing(const std::string& version) {
     return missing({redisson_peer, "run", version});
+}
+
+servers::lack peer::curator_missing(const std::string& version) {
+    return missing({curator_peer, "run", version});
 }
 
 servers::lack peer::redis_py_missing() { return missing({python, redis_py_peer}); }
 
 peer peer::redisson(const std::string& version) { return peer{{redisson_peer, "run", version}}; }
+
+peer peer::curator(const std::string& version) { return peer{{curator_peer, "run", version}}; }
 
 peer peer::redis_py() { return peer{{python, redis_py_peer}}; }
 

@@ -2,8 +2,8 @@
 
 // Another implementation of the same locks in a process of its own, driven line by line.
 //
-//   test ── "7 lock c1 h1 plain orders" ──▶ redisson/Peer.java, redis_py/peer.py or our own
-//   ours.cpp: their commands are listed there
+//   test ── "7 lock c1 h1 plain orders" ──▶ redisson/Peer.java, curator/Peer.java, redis_py/peer.py
+//   or our own ours.cpp: their commands are listed there
 //        ◀─ "7 ok" ─────────────────────────┘
 //
 // A command that waits for a lock is begun; others can be asked meanwhile. Every wait has a bound.
@@ -21,9 +21,12 @@ namespace holdfast::interop {
 
 inline const std::string newest_redisson = "4.7.0";
 inline const std::string older_redisson = "3.27.2";
+inline const std::string newest_curator = "5.9.0";
+inline const std::string older_curator = "5.4.0";
 
 /// One is enough for ./dev test; ./dev prove sets HOLDFAST_EVERYWHERE and gets all.
 [[nodiscard]] std::vector<std::string> redisson_versions_to_test();
+[[nodiscard]] std::vector<std::string> curator_versions_to_test();
 
 /// For INSTANTIATE_TEST_SUITE_P.
 [[nodiscard]] inline std::string
@@ -43,9 +46,11 @@ public:
 
     [[nodiscard]] static servers::lack
     redisson_missing(const std::string& version = newest_redisson);
+    [[nodiscard]] static servers::lack curator_missing(const std::string& version = newest_curator);
     [[nodiscard]] static servers::lack redis_py_missing();
 
     [[nodiscard]] static peer redisson(const std::string& version = newest_redisson);
+    [[nodiscard]] static peer curator(const std::string& version = newest_curator);
     [[nodiscard]] static peer redis_py();
     [[nodiscard]] static peer ours();
 

@@ -14,7 +14,6 @@ using namespace std::chrono_literals;
 
 constexpr int session_ms = 10'000;
 constexpr int any_version = -1;
-const std::string reserved = "/zookeeper"; // for ZooKeeper itself
 
 void hears_nothing(zhandle_t*, int, int, const char*, void*) {} // its state is asked for instead
 
@@ -30,10 +29,6 @@ zhandle_t* opened(const std::string& addresses, const clientid_t* session) {
         return zoo_state(handle) == ZOO_CONNECTED_STATE || is_unrecoverable(handle) != ZOK;
     }));
     return handle;
-}
-
-std::string joined(const std::string& parent, const std::string& name) {
-    return (parent == "/" ? "" : parent) + '/' + name;
 }
 
 int native(znode_kind kind) {
@@ -106,21 +101,26 @@ std::vector<std::string> zookeeper_tree::children(const std::string& path) {
     must(result, path);
     std::vector<std::string> names(all.data, all.data + all.count);
     deallocate_String_vector(&all);
+    if (path == "/")
+        std::erase(names, "zookeeper");
     std::sort(names.begin(), names.end());
     return names;
 }
 
+std::vector<znode> zookeeper_tree::nodes_in(const std::string& path) {
+    std::vector<znode> found;
+    for (const auto& name : children(path))
+        if (auto node = at((path == "/" ? "" : path) + '/' + name))
+            found.push_back(*std::move(node));
+    return found;
+}
+
 std::vector<znode> zookeeper_tree::below(const std::string& path) {
     std::vector<znode> found;
-    for (const auto& name : children(path)) {
-        const auto child = joined(path, name);
-        if (child == reserved)
-            continue;
-        if (auto node = at(child)) {
-            found.push_back(*std::move(node));
-            for (auto& deeper : below(child))
-                found.push_back(std::move(deeper));
-        }
+    for (const auto& node : nodes_in(path)) {
+        found.push_back(node);
+        const auto deeper = below(node.path);
+        found.insert(found.end(), deeper.begin(), deeper.end());
     }
     return found;
 }

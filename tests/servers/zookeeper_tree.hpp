@@ -41,11 +41,13 @@ public:
     [[nodiscard]] std::optional<znode> at(const std::string& path);
     [[nodiscard]] bool has(const std::string& path) { return at(path).has_value(); }
 
-    /// Names, in order; none if it is not there.
+    /// Names, in order; none if it is not there, and without what ZooKeeper keeps for itself.
     [[nodiscard]] std::vector<std::string> children(const std::string& path);
 
-    /// Everything below it, parents before children, those in the order of their names; without
-    /// what ZooKeeper keeps for itself.
+    /// These themselves.
+    [[nodiscard]] std::vector<znode> nodes_in(const std::string& path);
+
+    /// Everything below it, parents before children, those in the order of their names.
     [[nodiscard]] std::vector<znode> below(const std::string& path);
 
     /// Its path; of a sequential one, with the number. Its parent must be there.
@@ -68,8 +70,8 @@ private:
     std::unique_ptr<_zhandle, closing> handle_;
 };
 
-/// As if it had been silent for too long: what it owns is gone when this returns, and its client is
-/// told when it speaks next.
+/// As if it had been silent for too long: what it owns is gone when this returns. The server does
+/// not answer its client any more, which finds out after two thirds of its time-out.
 void expire(const std::string& addresses, const zookeeper_session&);
 
 } // namespace holdfast::servers
