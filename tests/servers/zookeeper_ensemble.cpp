@@ -34,10 +34,9 @@ bool zookeeper_ensemble::begin(const zookeeper_options& each, const detour& way)
     for (std::size_t i = 0; i < members; ++i) {
         auto options = each;
         options.member = static_cast<int>(i) + 1;
-        // In ticks: how long a follower may take to begin, and to answer. Others use this machine
-        // too.
-        options.settings.emplace_back("initLimit=50");
-        options.settings.emplace_back("syncLimit=15");
+        // In ticks: how long a follower may take to begin, and to answer; others use this machine
+        // too. What the test says comes later, and counts.
+        options.settings.insert(options.settings.begin(), {"initLimit=50", "syncLimit=15"});
         for (std::size_t other = 0; other < members; ++other) {
             const auto real = ports[2 * other];
             const auto seen = other == i ? real : way(i, other, real);
