@@ -146,10 +146,8 @@ void measure(const effort& how, placed where, findings& out) {
 } // namespace
 
 void hand_off(const effort& how, findings& out) {
-    measure(how, placed::anywhere, out);
-    measure(how, placed::one_cpu, out);
-    if (cpus() > 1)
-        measure(how, placed::two_cpus, out);
+    for (const auto where : places())
+        measure(how, where, out);
 }
 
 } // namespace bench

@@ -89,9 +89,19 @@ namespace {
     return out;
 }
 
+/// Not all servers tell.
+[[nodiscard]] bool requests_counted(const findings& found) {
+    return std::any_of(found.lines.begin(), found.lines.end(), [](const line& l) {
+        return l.all[0].each.requests >= 0;
+    });
+}
+
 [[nodiscard]] std::string costs(const findings& found) {
+    const bool with_requests = requests_counted(found);
     std::string out = "| work | where | contender | mean | p50 / p99 | system calls |"
-                      " context switches | CPU |\n|---|---|---|---|---|---|---|---|\n";
+                      " context switches | CPU |";
+    out += with_requests ? " requests |\n|---|---|---|---|---|---|---|---|---|\n"
+                         : "\n|---|---|---|---|---|---|---|---|\n";
     const line* last = nullptr;
     for (const auto& l : found.lines) {
         if (l.work.starts_with("the same") ||
@@ -102,9 +112,10 @@ namespace {
             out += "| " + l.work + " | " + name_of(l.where) + " | " + s.name + " | " +
                    duration_of(s.typical.mean_ns) + " | " + both(s.typical) + " | " +
                    counted(s.each.syscalls) + " | " + counted(s.each.switches) + " | " +
-                   (s.each.cpu_ns < 0 ? "–" : duration_of(s.each.cpu_ns)) + " |\n";
+                   (s.each.cpu_ns < 0 ? "–" : duration_of(s.each.cpu_ns)) + " |" +
+                   (with_requests ? " " + counted(s.each.requests) + " |\n" : "\n");
         if (!l.remark.empty())
-            out += "| | | *" + l.remark + "* | | | | | |\n";
+            out += "| | | *" + l.remark + "* | | | | | |" + (with_requests ? " |\n" : "\n");
     }
     return out;
 }

@@ -33,7 +33,7 @@ namespace {
 
 [[nodiscard]] cost divided(const cost& whole, std::uint64_t cycles) {
     const auto each = [&](double v) { return v < 0 ? -1 : v / static_cast<double>(cycles); };
-    return {each(whole.syscalls), each(whole.switches), each(whole.cpu_ns)};
+    return {each(whole.syscalls), each(whole.switches), each(whole.cpu_ns), each(whole.requests)};
 }
 
 } // namespace
@@ -62,8 +62,10 @@ sample sample_of(double mean_ns, std::vector<float>& latencies) {
     return {mean_ns, at(0.5), at(0.99)};
 }
 
-std::vector<standing>
-compete(std::span<const contender> all, std::size_t rounds, std::span<const int> servers) {
+std::vector<standing> compete(std::span<const contender> all,
+                              std::size_t rounds,
+                              std::span<const int> servers,
+                              const std::function<double()>& requests) {
     std::vector<standing> out;
     for (const auto& c : all) {
         out.push_back({c.name, {}, {}, {}});
@@ -76,9 +78,12 @@ compete(std::span<const contender> all, std::size_t rounds, std::span<const int>
         }
     for (std::size_t i = 0; i < all.size(); ++i) {
         out[i].typical = typical(out[i].rounds);
+        const auto asked = requests ? requests() : 0;
         const counting all_that_follows{servers};
         static_cast<void>(all[i].run(all[i].cycles));
-        out[i].each = divided(all_that_follows.read(), all[i].cycles);
+        auto whole = all_that_follows.read();
+        whole.requests = requests ? requests() - asked : -1;
+        out[i].each = divided(whole, all[i].cycles);
     }
     return out;
 }
@@ -129,6 +134,13 @@ const char* name_of(placed where) noexcept {
 }
 
 int cpus() noexcept { return static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)); }
+
+std::vector<placed> places() {
+    std::vector<placed> all = {placed::anywhere, placed::one_cpu};
+    if (cpus() > 1)
+        all.push_back(placed::two_cpus);
+    return all;
+}
 
 namespace {
 
@@ -237,7 +249,8 @@ cost counting::read() const {
     const auto since = [](double now, double begin) { return now < 0 ? -1 : now - begin; };
     return {since(sum(syscalls_), begin_.syscalls),
             since(sum(switches_), begin_.switches),
-            since(sum(cpu_), begin_.cpu_ns)};
+            since(sum(cpu_), begin_.cpu_ns),
+            -1};
 }
 
 std::string counting::what_is_missing() {

@@ -44,6 +44,7 @@ struct cost {
     double syscalls = -1;
     double switches = -1;
     double cpu_ns = -1;
+    double requests = -1; ///< that the servers were asked
 };
 
 struct standing {
@@ -54,9 +55,11 @@ struct standing {
 };
 
 /// The rounds of all contenders. The first one is ours. `servers`: children whose work is not
-/// counted, since they do it for all.
-[[nodiscard]] std::vector<standing>
-compete(std::span<const contender>, std::size_t rounds, std::span<const int> servers = {});
+/// counted, since they do it for all. `requests`: how often they were asked so far, if they tell.
+[[nodiscard]] std::vector<standing> compete(std::span<const contender>,
+                                            std::size_t rounds,
+                                            std::span<const int> servers = {},
+                                            const std::function<double()>& requests = {});
 
 /// The medians of rounds that were counted in another unit than the contest.
 [[nodiscard]] standing standing_of(std::string name, std::vector<sample> rounds);
@@ -83,6 +86,8 @@ enum class placed : std::uint8_t {
 };
 [[nodiscard]] const char* name_of(placed) noexcept;
 [[nodiscard]] int cpus() noexcept;
+/// All that can be had here.
+[[nodiscard]] std::vector<placed> places();
 
 /// For this thread and those that it will start. `which`: its number among its equals.
 void place(placed, std::size_t which = 0) noexcept;
@@ -109,7 +114,7 @@ private:
     void add(int task, std::uint64_t syscall_tracepoint);
 
     std::vector<int> syscalls_, switches_, cpu_; // one for each task
-    cost begin_{0, 0, 0};                        // opening the counters was counted, too
+    cost begin_{0, 0, 0, 0};                     // opening the counters was counted, too
 };
 
 } // namespace bench

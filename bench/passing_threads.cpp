@@ -87,10 +87,8 @@ void measure(const effort& how, placed where, findings& out) {
 } // namespace
 
 void passing_threads(const effort& how, findings& out) {
-    measure(how, placed::anywhere, out);
-    measure(how, placed::one_cpu, out);
-    if (cpus() > 1)
-        measure(how, placed::two_cpus, out);
+    for (const auto where : places())
+        measure(how, where, out);
 }
 
 } // namespace bench

@@ -1,8 +1,8 @@
 #include "raw_redis.hpp"
 #include "backends/redis/protocol.hpp"
+#include "programs.hpp"
 #include "timed.hpp"
 
-#include <arpa/inet.h>
 #include <array>
 #include <atomic>
 #include <charconv>
@@ -20,16 +20,10 @@ namespace bench {
 using holdfast::redis::reply;
 using holdfast::redis::reply_reader;
 
-redis_wire::redis_wire(std::uint16_t port)
-    : socket_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)} {
-    sockaddr_in to{};
-    to.sin_family = AF_INET;
-    to.sin_port = htons(port);
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+redis_wire::redis_wire(std::uint16_t port) : socket_{connect_to(port)} {
+    check(socket_ >= 0, "Redis can be reached");
     const int yes = 1;
     ::setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-    check(::connect(socket_, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0,
-          "Redis can be reached");
 }
 
 redis_wire::~redis_wire() { ::close(socket_); }
@@ -228,21 +222,11 @@ private:
 
 sample raw_redis::threads(std::uint64_t cycles) {
     shared_wire wire{wire_};
-    const auto each = cycles / all_.size();
-    std::vector<float> latencies;
-    const auto took =
-        bench::together(all_.size(), latencies, [&](std::size_t who, std::vector<float>& notes) {
-            auto& mine = all_[who];
-            notes.reserve(each);
-            for (std::uint64_t i = 0; i < each; ++i) {
-                const auto begin = now_ns();
-                wire.ask(mine.acquire, [&](const reply& r) { granted(mine, r); });
-                wire.ask(mine.release, [&](const reply& r) { gone(mine, r); });
-                notes.push_back(static_cast<float>(now_ns() - begin));
-            }
-        });
-    return sample_of(static_cast<double>(took) / static_cast<double>(each * all_.size()),
-                     latencies);
+    return by_threads(all_.size(), cycles, [&](std::size_t who) {
+        auto& mine = all_[who];
+        wire.ask(mine.acquire, [&](const reply& r) { granted(mine, r); });
+        wire.ask(mine.release, [&](const reply& r) { gone(mine, r); });
+    });
 }
 
 std::map<std::string, std::int64_t> commands_done(redis_wire& wire) {

@@ -43,10 +43,8 @@ void measure(redis_world& world, const effort& how, placed where, findings& out)
 } // namespace
 
 void redis_alone(redis_world& world, const effort& how, findings& out) {
-    measure(world, how, placed::anywhere, out);
-    measure(world, how, placed::one_cpu, out);
-    if (cpus() > 1)
-        measure(world, how, placed::two_cpus, out);
+    for (const auto where : places())
+        measure(world, how, where, out);
 }
 
 } // namespace bench

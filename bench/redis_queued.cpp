@@ -87,7 +87,7 @@ void redis_queued(redis_world& world, const effort& how, findings& out) {
     std::this_thread::sleep_for(std::chrono::seconds{1}); // all have asked, and listen
 
     traffic idle{commands_done(wire), {}}, serving;
-    const int servers[] = {world.server.pid()};
+    const int servers[] = {world.server.running().pid()};
     const auto begin = now_ns();
     double cpu = 0;
     {

@@ -1,4 +1,5 @@
 #include "table.hpp"
+#include "scratch.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -9,27 +10,6 @@
 
 namespace bench {
 namespace {
-
-/// Where lock files would lie, and gone afterwards.
-class scratch {
-public:
-    scratch() {
-        auto pattern = (std::filesystem::current_path() / "bench-XXXXXX").string();
-        check(::mkdtemp(pattern.data()) != nullptr, "there is room for lock files");
-        path_ = pattern;
-    }
-    ~scratch() { std::filesystem::remove_all(path_); }
-    scratch(const scratch&) = delete;
-    scratch& operator=(const scratch&) = delete;
-    [[nodiscard]] std::string inside(const std::string& name) const {
-        const auto made = path_ / name;
-        std::filesystem::create_directory(made);
-        return made.string();
-    }
-
-private:
-    std::filesystem::path path_;
-};
 
 [[nodiscard]] std::string read_all(const std::filesystem::path& path) {
     std::ifstream in{path, std::ios::binary};

@@ -65,4 +65,19 @@ std::int64_t together(std::size_t threads, std::vector<float>& latencies, Body b
     return took;
 }
 
+/// `once(who)` is one cycle; each thread does its share of them.
+template <class Cycle> sample by_threads(std::size_t threads, std::uint64_t cycles, Cycle once) {
+    const auto each = cycles / threads;
+    std::vector<float> latencies;
+    const auto took = together(threads, latencies, [&](std::size_t who, std::vector<float>& notes) {
+        notes.reserve(each);
+        for (std::uint64_t i = 0; i < each; ++i) {
+            const auto begin = now_ns();
+            once(who);
+            notes.push_back(static_cast<float>(now_ns() - begin));
+        }
+    });
+    return sample_of(static_cast<double>(took) / static_cast<double>(each * threads), latencies);
+}
+
 } // namespace bench

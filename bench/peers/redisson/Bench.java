@@ -1,134 +1,47 @@
-// Redisson as somebody would use it, measured: one command a line on stdin, one answer a line on stdout.
+// Redisson, measured. One client; all settings as they come, so the watchdog renews. More than the others can:
 //
-//   alone N               lock() and unlock(), one thread, one name, N times
-//   apart T N             T threads with a name each, N times in all
-//   flying T N            the same without threads: T locks on their way at any time, lockAsync and unlockAsync
-//   one T N               T threads, one name, N times in all
-//   share FILE WHO T      T threads, one name, until the baton in FILE says that it is over (bench/crew.hpp)
-//
-// Answers `ok mean p50 p99`, in nanoseconds, or `error …`. One client; all settings as they come, so the watchdog
-// renews. What is unlocked was held, or Redisson throws.
+//   flying T N            as apart, without threads: T locks on their way at any time, lockAsync and unlockAsync
 
-import java.io.BufferedReader;
-import java.io.InputStreamReader;
-import java.io.RandomAccessFile;
-import java.nio.ByteOrder;
-import java.nio.MappedByteBuffer;
-import java.nio.channels.FileChannel;
-import java.util.Arrays;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.IntConsumer;
 import org.redisson.Redisson;
 import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
 
-public class Bench {
+public class Bench extends Measured {
     private final RedissonClient client;
-    private final ExecutorService hands = Executors.newCachedThreadPool(work -> {
-        Thread made = new Thread(work);
-        made.setDaemon(true);
-        return made;
-    });
 
     public static void main(String[] arguments) throws Exception {
         Config how = new Config();
         how.useSingleServer().setAddress("redis://" + arguments[0]);
-        Bench bench = new Bench(Redisson.create(how));
-        BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
-        System.out.println("ready " + Redisson.class.getPackage().getImplementationVersion());
-        for (String line = in.readLine(); line != null; line = in.readLine()) {
-            try {
-                System.out.println("ok " + bench.run(line.split(" ")));
-            } catch (Exception failed) {
-                System.out.println("error " + failed);
-            }
-        }
-        System.exit(0);
+        new Bench(Redisson.create(how)).serve(Redisson.class.getPackage().getImplementationVersion());
     }
 
     private Bench(RedissonClient client) {
         this.client = client;
     }
 
-    private String run(String[] words) throws Exception {
-        switch (words[0]) {
-            case "alone":
-                return threads(1, Long.parseLong(words[1]), who -> client.getLock("java/alone"));
-            case "apart":
-                return threads(Integer.parseInt(words[1]), Long.parseLong(words[2]), who -> client.getLock("java/" + who));
-            case "flying":
-                return flying(Integer.parseInt(words[1]), Long.parseLong(words[2]));
-            case "one":
-                return one(Integer.parseInt(words[1]), Long.parseLong(words[2]));
-            case "share":
-                return share(words[1], Integer.parseInt(words[2]), Integer.parseInt(words[3]));
-            default:
-                throw new IllegalArgumentException(words[0]);
-        }
-    }
-
-    private interface LockOf {
-        RLock of(int who);
-    }
-
-    /** What one hand has noted. */
-    private static final class Notes {
-        final float[] all;
-        int count = 0;
-
-        Notes(long room) {
-            all = new float[(int) room];
-        }
-
-        void add(long nanoseconds) {
-            if (count < all.length) all[count++] = nanoseconds;
-        }
-    }
-
-    private String threads(int threads, long cycles, LockOf locks) throws Exception {
-        long each = Math.max(1, cycles / threads);
-        Notes[] notes = new Notes[threads];
-        long took = together(threads, who -> {
-            RLock lock = locks.of(who);
-            Notes mine = notes[who] = new Notes(each);
-            for (long i = 0; i < each; i++) {
-                long begin = System.nanoTime();
+    @Override
+    protected Lock lockOf(String name) {
+        RLock lock = client.getLock("java/" + name);
+        return new Lock() {
+            public void lock() {
                 lock.lock();
-                lock.unlock();
-                mine.add(System.nanoTime() - begin);
             }
-        });
-        return result(took, each * threads, notes);
+
+            public void unlock() {
+                lock.unlock();
+            }
+        };
     }
 
-    private long counter; // plain on purpose: only the lock makes it exact
-
-    private String one(int threads, long cycles) throws Exception {
-        RLock lock = client.getLock("java/one");
-        counter = 0;
-        AtomicLong entered = new AtomicLong();
-        Notes[] notes = new Notes[threads];
-        long took = together(threads, who -> {
-            Notes mine = notes[who] = new Notes(cycles);
-            for (boolean over = false; !over; ) {
-                long begin = System.nanoTime();
-                lock.lock();
-                over = ++counter >= cycles;
-                entered.incrementAndGet();
-                lock.unlock();
-                mine.add(System.nanoTime() - begin);
-            }
-        });
-        if (entered.get() != counter) throw new IllegalStateException("two at once: " + entered + ", " + counter);
-        return result(took, counter, notes);
+    @Override
+    protected String more(String[] words) throws Exception {
+        if (!words[0].equals("flying")) return super.more(words);
+        return flying(Integer.parseInt(words[1]), Long.parseLong(words[2]));
     }
 
     private String flying(int many, long cycles) throws Exception {
@@ -159,80 +72,5 @@ public class Bench {
             notes.add(System.nanoTime() - begin);
             again(lock, holder, left, notes, done);
         });
-    }
-
-    // ------------------------------------------------------------------------------- the shared baton, as in crew.hpp
-
-    private static final int COUNTER = 0, LEFT_AT = 16, LAST = 24, HAND_OFFS = 32, ENOUGH = 40, OVER = 48, TALLIES = 56;
-    private static final int ROOM = 1 << 15, TALLY = 8 + 8 + 4 + 4 * ROOM + 4;
-
-    private String share(String file, int who, int threads) throws Exception {
-        try (RandomAccessFile opened = new RandomAccessFile(file, "rw")) {
-            MappedByteBuffer baton = opened.getChannel().map(FileChannel.MapMode.READ_WRITE, 0, TALLIES + 8L * TALLY);
-            baton.order(ByteOrder.nativeOrder());
-            RLock lock = client.getLock("java/shared");
-            long took = together(threads, ignored -> {
-                while (baton.getInt(OVER) == 0) {
-                    lock.lock();
-                    enter(baton, who);
-                    baton.putLong(LAST, who);
-                    baton.putLong(LEFT_AT, System.nanoTime());
-                    lock.unlock();
-                }
-            });
-            return took + " 0 0";
-        }
-    }
-
-    private static void enter(MappedByteBuffer baton, int who) {
-        long now = System.nanoTime(); // the same clock as the others': CLOCK_MONOTONIC
-        int mine = TALLIES + who * TALLY;
-        baton.putLong(COUNTER, baton.getLong(COUNTER) + 1);
-        baton.putLong(mine, baton.getLong(mine) + 1);
-        long left = baton.getLong(LEFT_AT);
-        if (baton.getLong(LAST) == who || left == 0) return;
-        baton.putLong(mine + 8, baton.getLong(mine + 8) + 1);
-        int kept = baton.getInt(mine + 16);
-        if (kept < ROOM) {
-            baton.putFloat(mine + 20 + 4 * kept, now - left);
-            baton.putInt(mine + 16, kept + 1);
-        }
-        long handed = baton.getLong(HAND_OFFS) + 1;
-        baton.putLong(HAND_OFFS, handed);
-        if (handed == baton.getLong(ENOUGH)) baton.putInt(OVER, 1);
-    }
-
-    // ------------------------------------------------------------------------------------------------------ measuring
-
-    private long together(int threads, IntConsumer work) throws Exception {
-        CountDownLatch ready = new CountDownLatch(threads), go = new CountDownLatch(1);
-        List<Future<?>> all = new ArrayList<>();
-        for (int i = 0; i < threads; i++) {
-            int who = i;
-            all.add(hands.submit(() -> {
-                ready.countDown();
-                go.await();
-                work.accept(who);
-                return null;
-            }));
-        }
-        ready.await();
-        long begin = System.nanoTime();
-        go.countDown();
-        for (Future<?> one : all) one.get();
-        return System.nanoTime() - begin;
-    }
-
-    private static String result(long took, long cycles, Notes[] notes) {
-        int count = 0;
-        for (Notes one : notes) count += one.count;
-        float[] all = new float[count];
-        int at = 0;
-        for (Notes one : notes) {
-            System.arraycopy(one.all, 0, all, at, one.count);
-            at += one.count;
-        }
-        Arrays.sort(all);
-        return (double) took / cycles + " " + all[count / 2] + " " + all[(int) (count * 0.99)];
     }
 }
