@@ -34,7 +34,7 @@ struct tally {
 };
 
 /// What is under the lock. Trivial: it lies in memory that processes share, Java's among them: the
-/// offsets are repeated in peers/redisson/Bench.java.
+/// offsets are repeated in peers/java/Measured.java.
 struct baton {
     std::uint64_t counter; ///< plain, on purpose: only the lock under test makes it exact
     std::int64_t last_fence;
