@@ -508,6 +508,9 @@ void line::break_off(guard& lock, failure why) {
     }
     if (settings_.broken)
         settings_.broken(why);
+    // What they have with them may be the last to keep our owner, who then closes us.
+    waiting.clear();
+    unanswered.clear();
     lock.lock();
 }
 
@@ -611,6 +614,7 @@ instant line::on_time(instant now) {
         if (done)
             done({}, &why);
     }
+    late.clear(); // as in break_off()
     lock.lock();
     return next_due(now);
 }

@@ -409,6 +409,28 @@ TEST_F(redis_line, closed_it_says_so_and_tells_nobody_anything) {
     EXPECT_EQ(came_.wait_for(2).at(1).second.effect, applied::no);
 }
 
+/// Keeps something that closes the line when nobody else needs it: as a server that was forgotten.
+[[nodiscard]] on_answer last_to_need(const std::shared_ptr<line>& which, on_answer done) {
+    const std::shared_ptr<line> owner{which.get(), [which](line* one) { one->close(); }};
+    return [owner, done = std::move(done)](const reply& r, const failure* f) { done(r, f); };
+}
+
+TEST_F(redis_line, the_last_who_needs_it_may_be_one_whom_it_fails) {
+    const auto cut = make(to(peer_.port()));
+    cut->ask(ping("a"), in(10s), last_to_need(cut, came_.of(0)));
+    (void)peer_.accept().hear(); // and hangs up
+    EXPECT_EQ(came_.wait_for(1).size(), 1U);
+    const auto refused = make(to(deaf_port()));
+    refused->ask(ping("b"), in(10s), last_to_need(refused, came_.of(1)));
+    EXPECT_EQ(came_.wait_for(2).size(), 2U);
+    const auto late = make(to(peer_.port()));
+    late->ask(ping("c"), in(100ms), last_to_need(late, came_.of(2)));
+    auto there = peer_.accept(); // and says nothing
+    EXPECT_EQ(came_.wait_for(3).size(), 3U);
+    EXPECT_EQ(there.hear().value().at(1), "c");
+    EXPECT_EQ(there.hear(), std::nullopt) << "it was not closed";
+}
+
 // Such as one with too many clients, which says so and hangs up.
 TEST_F(redis_line, whoever_hangs_up_at_once_is_not_called_in_a_hurry) {
     auto s = to(peer_.port());
