@@ -38,34 +38,41 @@ constexpr char capitals[] = "0123456789ABCDEF";
     return "lock-";
 }
 
-/// Ten digits, or eleven characters after the counter has wrapped.
+/// What "%010d" makes of a number: ten digits, or after the counter has wrapped a '-' and nine or
+/// ten.
 [[nodiscard]] bool is_number(std::string_view text) {
-    const auto all_digits = [](std::string_view s) {
-        return s.size() == 10 && std::all_of(s.begin(), s.end(), [](unsigned char c) {
-                   return std::isdigit(c) != 0;
-               });
-    };
-    return all_digits(text) || (text.size() == 11 && text[0] == '-' && all_digits(text.substr(1)));
+    const bool negative = text.starts_with('-');
+    const auto number = text.substr(negative ? 1 : 0);
+    return (number.size() == 10 || (negative && number.size() == 9)) &&
+           std::all_of(
+               number.begin(), number.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
-/// How many bytes of UTF-8 from here on are one character, and whether ZooKeeper takes it.
+/// How many bytes from here on are one character, and whether ZooKeeper takes it in a path: it
+/// looks at UTF-16, where whatever needs four bytes in UTF-8 consists of two forbidden halves.
 struct character {
     std::size_t bytes;
     bool allowed;
 };
 
 [[nodiscard]] character look_at(std::string_view text) {
+    constexpr character not_utf8{1, false};
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
     const auto first = byte(0);
-    const std::size_t bytes = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
-    if (bytes > text.size())
-        return {1, false};
-    std::uint32_t c = bytes == 1 ? first : first & (0x7FU >> bytes);
-    for (std::size_t i = 1; i < bytes; ++i)
+    if (first < 0x80)
+        return {1, first >= 0x20 && first != 0x7F};
+    const std::size_t bytes = first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+    if (bytes == 0 || first > 0xF4 || bytes > text.size())
+        return not_utf8;
+    std::uint32_t c = first & (0x7FU >> bytes);
+    for (std::size_t i = 1; i < bytes; ++i) {
+        if ((byte(i) & 0xC0U) != 0x80)
+            return not_utf8;
         c = c << 6 | (byte(i) & 0x3FU);
-    const bool forbidden = c < 0x20 || (c >= 0x7F && c <= 0x9F) || (c >= 0xD800 && c <= 0xF8FF) ||
-                           (c >= 0xFFF0 && c <= 0xFFFF);
-    return {bytes, !forbidden};
+    }
+    const bool too_long = bytes == 3 && c < 0x800;
+    const bool forbidden = c <= 0x9F || (c >= 0xD800 && c <= 0xF8FF) || c >= 0xFFF0;
+    return {too_long ? 1 : bytes, !too_long && !forbidden};
 }
 
 void put_encoded(std::string& to, std::string_view bytes) {

@@ -4,8 +4,8 @@
 //
 //   /orders                                            a name of ours, or a Curator path as it is
 //     _c_<guid>-lock-0000000017                        a mutex: InterProcessMutex
-//     _c_<guid>-__READ__0000000018                     a reader, a writer:
-//     InterProcessReadWriteLock _c_<guid>-__WRIT__0000000019
+//     _c_<guid>-__READ__0000000018                     a reader: InterProcessReadWriteLock
+//     _c_<guid>-__WRIT__0000000019                     a writer
 //   /orders/locks/_c_<guid>-lock-0000000003            permits: InterProcessSemaphoreV2
 //   /orders/leases/_c_<guid>-lease-0000000002
 //
