@@ -1,6 +1,8 @@
 #include "conformance/engine.hpp"
 
 #include <cstdio>
+#include <cstdlib>
+#include <string_view>
 #include <utility>
 
 namespace holdfast::conformance {
@@ -19,6 +21,11 @@ namespace {
 }
 
 } // namespace
+
+bool is_asked_for(const char* form) {
+    const char* const asked = std::getenv("HOLDFAST_FORM");
+    return asked != nullptr && std::string_view{asked} == form;
+}
 
 bool add(const engine_under_test& e) {
     known_engines().push_back(e);

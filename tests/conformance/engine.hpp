@@ -54,6 +54,10 @@ struct engine_under_test {
     [[nodiscard]] const char* name() const { return called != nullptr ? called : promises.engine; }
 };
 
+/// Whether HOLDFAST_FORM names it. Forms whose servers are slow to start are run by a program of
+/// their own for all their tests, see CMakeLists.txt.
+[[nodiscard]] bool is_asked_for(const char* form);
+
 /// Adds an engine to the suite; its file does this once, before main.
 bool add(const engine_under_test&);
 [[nodiscard]] const std::vector<engine_under_test>& engines();

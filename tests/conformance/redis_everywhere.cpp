@@ -1,6 +1,6 @@
 // The engine `redis` in all its other forms: over TLS, through a Unix socket, as a user with a
-// password, behind Sentinels, in a cluster, and in the plain layout. Asked for by ./dev prove,
-// which sets HOLDFAST_EVERYWHERE; one form is enough for ./dev test.
+// password, behind Sentinels, in a cluster, and in the plain layout. For ./dev prove: one form is
+// enough for ./dev test.
 
 #include "backends/redis/url.hpp"
 #include "conformance/engine.hpp"
@@ -148,17 +148,22 @@ std::unique_ptr<place> in_a_quorum() {
             .assumptions = 7};
 }
 
+bool add_form(const engine_under_test& form) {
+    return is_asked_for(form.called) && !servers::redis_server::missing() && add(form);
+}
+
 bool add_all() {
-    if (std::getenv("HOLDFAST_EVERYWHERE") == nullptr || servers::redis_server::missing())
-        return false;
-    add({.promises = all_of_it(), .called = "redis_tls", .make_place = over_tls});
-    add({.promises = all_of_it(), .called = "redis_unix", .make_place = through_a_socket});
-    add({.promises = all_of_it(), .called = "redis_acl", .make_place = as_a_user});
-    add({.promises = all_of_it(), .called = "redis_sentinel", .make_place = behind_sentinels});
-    add({.promises = all_of_it(), .called = "redis_cluster", .make_place = in_a_cluster});
-    add({.promises = of_one_string(), .called = "redis_plain", .make_place = in_one_string});
-    add({.promises = of_a_quorum(), .called = "redis_quorum", .make_place = in_a_quorum});
-    return true;
+    const auto all = all_of_it();
+    bool any = add_form({.promises = all, .called = "redis_tls", .make_place = over_tls});
+    any |= add_form({.promises = all, .called = "redis_unix", .make_place = through_a_socket});
+    any |= add_form({.promises = all, .called = "redis_acl", .make_place = as_a_user});
+    any |= add_form({.promises = all, .called = "redis_sentinel", .make_place = behind_sentinels});
+    any |= add_form({.promises = all, .called = "redis_cluster", .make_place = in_a_cluster});
+    any |= add_form(
+        {.promises = of_one_string(), .called = "redis_plain", .make_place = in_one_string});
+    any |=
+        add_form({.promises = of_a_quorum(), .called = "redis_quorum", .make_place = in_a_quorum});
+    return any;
 }
 
 [[maybe_unused]] const bool added = add_all();

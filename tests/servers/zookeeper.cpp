@@ -16,9 +16,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const std::string jars = "/usr/share/java/"; // the server's own names all others that it needs
-const std::string server_jar = jars + "zookeeper.jar";
-const std::string log_jar = jars + "slf4j-simple.jar";
+// Asked for before main. The server's own names all others that it needs.
+constexpr const char* server_jar = "/usr/share/java/zookeeper.jar";
+constexpr const char* log_jar = "/usr/share/java/slf4j-simple.jar";
 
 /// What comes until the other side closes, within two seconds.
 std::string read_all(int socket) {
@@ -41,7 +41,7 @@ std::string read_all(int socket) {
 } // namespace
 
 lack zookeeper_server::missing() {
-    for (const auto& jar : {server_jar, log_jar})
+    for (const std::string jar : {server_jar, log_jar})
         if (!std::filesystem::exists(jar))
             return "there is no " + jar + " here";
     for (const std::string program : {"java", "setpriv"})
@@ -99,7 +99,7 @@ bool zookeeper_server::start() {
         command.push_back("-D" + one);
     command.insert(command.end(),
                    {"-cp",
-                    server_jar + ":" + log_jar,
+                    std::string{server_jar} + ":" + log_jar,
                     "org.apache.zookeeper.server.quorum.QuorumPeerMain",
                     room_ / "zoo.cfg"});
     cli_tests::start_options how;
