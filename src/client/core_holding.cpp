@@ -55,7 +55,9 @@ void core::hand(engine_grant& g, wish& w, instant now, actions& out) {
     h->generation = settings_.generation;
     h->from = &g;
     h->owner = w.what.owner;
-    h->stop_margin = o.stop_margin > duration::zero() ? o.stop_margin : default_stop_margin(o.ttl);
+    h->stop_margin = o.stop_margin > duration::zero()
+                         ? o.stop_margin
+                         : default_stop_margin(std::min(o.ttl, span_of(g.by->terms)));
     h->on_deadline = o.on_deadline;
 
     const auto until = limit_of(o, now);

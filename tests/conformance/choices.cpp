@@ -197,7 +197,8 @@ TEST_P(choices_conformance, each_renewal_is_told_with_what_was_left) {
     const auto client = open({.observer = seen});
     const auto held = mutex{client, "door"}.acquire({.ttl = 300ms});
     EXPECT_TRUE(eventually([&] { return seen->renewal_slack.count() >= 3; }));
-    EXPECT_LE(seen->renewal_slack.quantile(1), 400ms);
+    const auto most = promises().ttl == ttl_scope::session ? 1h : 400ms; // it has a time of its own
+    EXPECT_LE(seen->renewal_slack.quantile(1), most);
     EXPECT_TRUE(held.held());
 }
 

@@ -11,12 +11,16 @@ namespace {
 
 HOLDFAST_SUITE(failing_conformance, failing);
 
+/// Unknown, if the request was on its way before anybody knew.
+[[nodiscard]] bool says_it_is_away(const std::error_code& said) {
+    return said == errc::backend_unavailable || said == errc::outcome_unknown;
+}
+
 TEST_P(failing_conformance, asking_once_says_that_the_engine_is_away) {
     const auto client = open();
     mutex orders{client, "orders/42"};
     here().fail();
-    EXPECT_EQ(error_of([&] { (void)orders.try_acquire({.ttl = 1s}); }),
-              code(errc::backend_unavailable));
+    EXPECT_TRUE(says_it_is_away(error_of([&] { (void)orders.try_acquire({.ttl = 1s}); })));
     EXPECT_EQ(error_of([&] { (void)client.force_release("orders/42"); }),
               code(errc::backend_unavailable));
     here().recover();
@@ -40,10 +44,9 @@ TEST_P(failing_conformance, whoever_waits_on_is_served_when_it_comes_back) {
     auto waiter = in_a_thread([&] {
         return mutex{client, "orders/42"}.acquire({.ttl = 2s}).held();
     });
-    EXPECT_EQ(error_of([&] {
-                  (void)mutex{client, "other"}.try_acquire({.ttl = 1s});
-              }),
-              code(errc::backend_unavailable));
+    EXPECT_TRUE(says_it_is_away(error_of([&] {
+        (void)mutex{client, "other"}.try_acquire({.ttl = 1s});
+    })));
     here().recover();
     EXPECT_TRUE(outcome(waiter));
 }
@@ -73,8 +76,7 @@ TEST_P(failing_conformance, a_short_failure_costs_nothing) {
         const auto lease = orders.acquire({.wait = patience, .ttl = 3s});
         const auto deadline = lease.deadline();
         here().fail();
-        EXPECT_EQ(error_of([&] { (void)other.try_acquire({.ttl = 1s}); }),
-                  code(errc::backend_unavailable));
+        EXPECT_TRUE(says_it_is_away(error_of([&] { (void)other.try_acquire({.ttl = 1s}); })));
         here().recover();
         EXPECT_TRUE(eventually([&] { return lease.deadline() > deadline || lease.lost(); }));
         return lease.held();

@@ -85,6 +85,8 @@ TEST_P(unknown_conformance, a_release_that_did_not_arrive_is_sent_again) {
 }
 
 TEST_P(unknown_conformance, a_release_that_arrives_late_takes_nothing_from_the_next_holder) {
+    if (promises().ttl == ttl_scope::session)
+        return; // ours lives on behind this line, and so does what was not released
     cut_off c{here()};
     auto lease = mutex{c.ours, "orders/42"}.acquire({.ttl = 500ms, .renew = false});
     c.line->set(fault::away);

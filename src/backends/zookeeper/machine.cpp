@@ -509,6 +509,7 @@ void machine::hold(stand& s, bool others_follow, instant now, actions& out) {
     const grant given{.nonce = s.what->nonce,
                       .fence = fence{s.what->mode == mode::permit ? 0 : s.queue.number},
                       .terms = terms(),
+                      .since = s.asked ? instant{} : now, // pushed: when we heard of it
                       .passes = others_follow ? 8U : 64U};
     set_timer(now + before_own_watch, {.what = alarm::own_watch, .whose = s.what->nonce});
     if (s.asked)
