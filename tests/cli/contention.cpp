@@ -2,6 +2,7 @@
 // killed.
 
 #include "cli/process_tree.hpp"
+#include "promise.hpp"
 #include "workshop.hpp"
 
 #include <gmock/gmock.h>
@@ -47,12 +48,13 @@ TEST_F(contention, eight_processes_count_to_sixteen_hundred_with_growing_fences)
     }
     for (auto& worker : workers) {
         ASSERT_TRUE(comes_true(240s, [&] { return !worker.runs_for(100ms); }));
-        EXPECT_EQ(worker.exit_code(), 0);
+        ASSERT_EQ(worker.exit_code(), 0);
     }
-    EXPECT_EQ(read("counter"), "1600\n");
+    EXPECT_EQ(read("counter"), "1600\n") << promise_broken;
     const auto fences = numbers_in(path("fences"));
     EXPECT_EQ(fences.size(), 1600U);
-    EXPECT_TRUE(std::is_sorted(fences.begin(), fences.end(), std::less_equal<>{}));
+    EXPECT_TRUE(std::is_sorted(fences.begin(), fences.end(), std::less_equal<>{}))
+        << promise_broken;
 }
 
 /// One round: fronts, guardians and commands are killed -9 at random while eight workers go on. The
@@ -105,10 +107,11 @@ TEST_F(killing, nobody_overlaps_and_nobody_waits_for_ever) {
     workers.clear(); // the shells; then nobody new comes
     EXPECT_GT(killed, 50);
     EXPECT_GT(numbers_in(path("fences")).size(), 10U);
-    EXPECT_EQ(read("overlaps"), "");
+    EXPECT_EQ(read("overlaps"), "") << promise_broken;
     EXPECT_EQ(holdfast({"run", "-w", "25", "counter", "--", "true"}).code, 0);
     auto fences = numbers_in(path("fences"));
-    EXPECT_TRUE(std::is_sorted(fences.begin(), fences.end(), std::less_equal<>{}));
+    EXPECT_TRUE(std::is_sorted(fences.begin(), fences.end(), std::less_equal<>{}))
+        << promise_broken;
 }
 
 } // namespace

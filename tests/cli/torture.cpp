@@ -2,6 +2,7 @@
 
 #include "cli/process_tree.hpp"
 #include "parsed.hpp"
+#include "promise.hpp"
 #include "workshop.hpp"
 
 #include <gmock/gmock.h>
@@ -54,10 +55,10 @@ TEST_F(torture, a_sound_engine_passes) {
     EXPECT_GT(said.at("acquisitions").as_int64(), 0);
     EXPECT_GT(said.at("faults").at("kill").at("count").as_int64(), 0);
     EXPECT_GT(said.at("faults").at("pause").at("count").as_int64(), 0);
-    EXPECT_EQ(said.at("belief_overlaps").as_int64(), 0);
-    EXPECT_EQ(said.at("lost_updates").as_int64(), 0);
-    EXPECT_EQ(said.at("counter_undisturbed").at("lost").as_int64(), 0);
-    EXPECT_EQ(said.at("fence_regressions").as_int64(), 0);
+    EXPECT_EQ(said.at("belief_overlaps").as_int64(), 0) << promise_broken;
+    EXPECT_EQ(said.at("lost_updates").as_int64(), 0) << promise_broken;
+    EXPECT_EQ(said.at("counter_undisturbed").at("lost").as_int64(), 0) << promise_broken;
+    EXPECT_EQ(said.at("fence_regressions").as_int64(), 0) << promise_broken;
     EXPECT_EQ(said.at("orphans").as_int64(), 0);
     EXPECT_TRUE(said.at("violations").as_array().empty());
     expect_nothing_left();
@@ -145,14 +146,14 @@ TEST_P(torture_teeth, bite) {
     for (int again = 0; again < 4 && how.code == 0; ++again) {
         how = torment(GetParam().defect);
     }
-    EXPECT_EQ(how.code, 1) << how.out << how.err;
+    EXPECT_EQ(how.code, 1) << promise_broken << how.out << how.err;
     const auto said = parsed(how.out);
     EXPECT_EQ(said.at("verdict").as_string(), "wrong");
     std::string all;
     for (const auto& one : said.at("violations").as_array()) {
         all += std::string{one.at("what").as_string()} + "\n";
     }
-    EXPECT_THAT(all, HasSubstr(GetParam().complaint));
+    EXPECT_THAT(all, HasSubstr(GetParam().complaint)) << promise_broken;
 }
 
 INSTANTIATE_TEST_SUITE_P(all,

@@ -3,6 +3,7 @@
 
 #include "conformance/engine.hpp"
 #include "conformance/events.hpp"
+#include "promise.hpp"
 
 #include <holdfast/async.hpp>
 
@@ -326,8 +327,8 @@ TEST_P(async_conformance, coroutines_exclude_each_other) {
                        counts(i % 4 == 0 ? other : client, counter, 10),
                        [&](const std::exception_ptr& failed) { ended += failed ? 0 : 1; });
     io.run_for(patience);
-    EXPECT_EQ(ended, 20);
-    EXPECT_EQ(counter, 200);
+    ASSERT_EQ(ended, 20);
+    EXPECT_EQ(counter, 200) << promise_broken;
 }
 
 TEST_P(async_conformance, hundreds_wait_without_a_thread_each) {

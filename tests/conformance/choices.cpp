@@ -4,6 +4,7 @@
 #include "conformance/engine.hpp"
 #include "conformance/events.hpp"
 #include "conformance/faulty_line.hpp"
+#include "promise.hpp"
 
 #include <holdfast/metrics.hpp>
 #include <holdfast/mutex.hpp>
@@ -63,7 +64,7 @@ TEST_P(choices_conformance, spinners_and_others_exclude_each_other) {
                 }
             });
     }
-    EXPECT_EQ(overlaps, 0);
+    EXPECT_EQ(overlaps, 0) << promise_broken;
 }
 
 TEST_P(choices_conformance, spinning_that_makes_no_sense_is_refused) {

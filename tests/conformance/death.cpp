@@ -6,6 +6,7 @@
 #include "conformance/puppet.hpp"
 #include "conformance/scratch.hpp"
 #include "conformance/witness.hpp"
+#include "promise.hpp"
 
 #include <holdfast/mutex.hpp>
 
@@ -124,8 +125,8 @@ TEST_P(death_conformance, killing_again_and_again_loses_and_doubles_nothing) {
     const auto seen = saw.judge();
     std::printf("%d killed; %zu holds, %zu of them cut short\n", kills, seen.holds, seen.cut_short);
     EXPECT_GE(seen.cut_short, deaths) << "this test has hardly seen a holder die";
-    EXPECT_EQ(seen.overlaps, 0U);
-    EXPECT_EQ(seen.regressions, 0U);
+    EXPECT_EQ(seen.overlaps, 0U) << promise_broken;
+    EXPECT_EQ(seen.regressions, 0U) << promise_broken;
 
     const auto client = open();
     EXPECT_TRUE((mutex{client, "mine"}.try_acquire_for(patience)));

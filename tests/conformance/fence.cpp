@@ -3,6 +3,7 @@
 #include "conformance/engine.hpp"
 #include "conformance/events.hpp"
 #include "conformance/undisturbed.hpp"
+#include "promise.hpp"
 
 #include <holdfast/mutex.hpp>
 
@@ -31,7 +32,7 @@ TEST_P(fence_conformance, it_grows_with_each_release_and_acquire) {
     std::vector<fence> seen;
     for (int i = 0; i < 300; ++i)
         seen.push_back(orders.acquire().fence());
-    EXPECT_TRUE(strictly_growing(seen));
+    EXPECT_TRUE(strictly_growing(seen)) << promise_broken;
 }
 
 TEST_P(fence_conformance, it_grows_from_client_to_client) {
@@ -41,7 +42,7 @@ TEST_P(fence_conformance, it_grows_from_client_to_client) {
         seen.push_back(lease.fence());
         EXPECT_EQ(lease.release(), release_result::released);
     }
-    EXPECT_TRUE(strictly_growing(seen));
+    EXPECT_TRUE(strictly_growing(seen)) << promise_broken;
 }
 
 TEST_P(fence_conformance, it_grows_when_a_lease_is_lost) {
@@ -49,7 +50,7 @@ TEST_P(fence_conformance, it_grows_when_a_lease_is_lost) {
     mutex theirs{open(), "orders/42"};
     const auto lost = ours.acquire({.ttl = 200ms, .renew = false});
     const auto next = theirs.acquire({.wait = patience});
-    EXPECT_GT(next.fence(), lost.fence());
+    EXPECT_GT(next.fence(), lost.fence()) << promise_broken;
 }
 
 TEST_P(fence_conformance, it_grows_when_a_lease_is_taken_away) {
@@ -57,7 +58,7 @@ TEST_P(fence_conformance, it_grows_when_a_lease_is_taken_away) {
     mutex orders{client, "orders/42"};
     const auto taken = orders.acquire();
     EXPECT_EQ(open().force_release("orders/42"), 1U);
-    EXPECT_GT((mutex{open(), "orders/42"}.acquire().fence()), taken.fence());
+    EXPECT_GT((mutex{open(), "orders/42"}.acquire().fence()), taken.fence()) << promise_broken;
 }
 
 TEST_P(fence_conformance, it_goes_on_growing_when_nobody_was_there_for_a_while) {
@@ -68,7 +69,7 @@ TEST_P(fence_conformance, it_goes_on_growing_when_nobody_was_there_for_a_while) 
         EXPECT_EQ(lease.release(), release_result::released);
     }
     EXPECT_TRUE(open().inspect("orders/42").empty());
-    EXPECT_GT((mutex{open(), "orders/42"}.acquire().fence()), before);
+    EXPECT_GT((mutex{open(), "orders/42"}.acquire().fence()), before) << promise_broken;
 }
 
 TEST_P(fence_conformance, it_stays_the_same_while_a_lease_is_renewed) {
@@ -100,7 +101,7 @@ TEST_P(fence_conformance, no_holder_sees_a_number_below_the_one_before) {
             });
     }
     EXPECT_EQ(seen.size(), 240U);
-    EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));
+    EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end())) << promise_broken;
 }
 
 HOLDFAST_SUITE(passing_conformance, fences_per_pass);
@@ -122,7 +123,7 @@ TEST_P(passing_conformance, a_lease_handed_on_inside_one_client_has_a_larger_fen
             });
     }
     EXPECT_EQ(seen.size(), 600U);
-    EXPECT_TRUE(strictly_growing(seen));
+    EXPECT_TRUE(strictly_growing(seen)) << promise_broken;
     client.close();
     EXPECT_GT(log->times(event::kind::passed, "orders/42"), 0) << "this test has seen no pass";
 }

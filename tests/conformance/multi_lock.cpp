@@ -5,6 +5,7 @@
 #include "conformance/events.hpp"
 #include "conformance/scratch.hpp"
 #include "conformance/witness.hpp"
+#include "promise.hpp"
 
 #include <holdfast/async.hpp>
 #include <holdfast/multi_lock.hpp>
@@ -152,7 +153,7 @@ TEST_P(multi_conformance, threads_with_overlapping_sets_never_stop_each_other) {
             });
     }
     EXPECT_EQ(done, 100);
-    EXPECT_EQ(overlaps, 0);
+    EXPECT_EQ(overlaps, 0) << promise_broken;
     EXPECT_TRUE(eventually([&] { return ours.inspect().empty(); }));
 }
 
@@ -268,7 +269,7 @@ TEST_P(multi_process_conformance, programs_with_overlapping_sets_all_come_to_an_
     }
     const auto seen = saw.judge();
     EXPECT_EQ(seen.holds, 240U);
-    EXPECT_EQ(seen.overlaps, 0U);
+    EXPECT_EQ(seen.overlaps, 0U) << promise_broken;
     EXPECT_TRUE(open().inspect().empty()) << "no partial hold is left behind";
 }
 

@@ -3,6 +3,7 @@
 
 #include "conformance/engine.hpp"
 #include "conformance/events.hpp"
+#include "promise.hpp"
 
 #include <holdfast/mutex.hpp>
 
@@ -174,7 +175,7 @@ TEST_P(mutex_conformance, threads_of_one_client_exclude_each_other) {
     std::vector<mutex> doors;
     for (int i = 0; i < 8; ++i)
         doors.emplace_back(client, "counter");
-    EXPECT_EQ(count_in_threads(doors, 100), 800);
+    EXPECT_EQ(count_in_threads(doors, 100), 800) << promise_broken;
 }
 
 TEST_P(mutex_conformance, threads_that_share_one_mutex_exclude_each_other) {
@@ -190,14 +191,14 @@ TEST_P(mutex_conformance, threads_that_share_one_mutex_exclude_each_other) {
                 }
             });
     }
-    EXPECT_EQ(counter, 800);
+    EXPECT_EQ(counter, 800) << promise_broken;
 }
 
 TEST_P(mutex_conformance, threads_of_several_clients_exclude_each_other) {
     std::vector<mutex> doors;
     for (int i = 0; i < 4; ++i)
         doors.emplace_back(open(), "counter");
-    EXPECT_EQ(count_in_threads(doors, 50), 200);
+    EXPECT_EQ(count_in_threads(doors, 50), 200) << promise_broken;
 }
 
 TEST_P(mutex_conformance, several_threads_of_several_clients_exclude_each_other) {
@@ -207,7 +208,7 @@ TEST_P(mutex_conformance, several_threads_of_several_clients_exclude_each_other)
         for (int k = 0; k < 3; ++k)
             doors.emplace_back(client, "counter");
     }
-    EXPECT_EQ(count_in_threads(doors, 40), 360);
+    EXPECT_EQ(count_in_threads(doors, 40), 360) << promise_broken;
 }
 
 // A waiter is interrupted again and again by a signal whose handler does nothing.
@@ -264,9 +265,9 @@ TEST_P(mutex_conformance, a_storm_of_all_ways_of_asking_leaves_nothing_behind) {
                     if (!got)
                         continue;
                     ++entered;
-                    EXPECT_EQ(inside[room]++, 0);
+                    EXPECT_EQ(inside[room]++, 0) << promise_broken;
                     std::this_thread::yield();
-                    EXPECT_EQ(--inside[room], 0);
+                    EXPECT_EQ(--inside[room], 0) << promise_broken;
                     if (chance() % 2 == 0) {
                         EXPECT_EQ(got->release(), release_result::released);
                     }
@@ -286,7 +287,7 @@ TEST_P(mutex_conformance, many_names_are_held_at_once) {
     for (int i = 0; i < 200; ++i)
         leases.push_back(mutex{client, "item/" + std::to_string(i)}.acquire());
     for (int i = 0; i < 200; ++i)
-        EXPECT_FALSE((mutex{other, "item/" + std::to_string(i)}.try_acquire()));
+        EXPECT_FALSE((mutex{other, "item/" + std::to_string(i)}.try_acquire())) << promise_broken;
     for (const auto& lease : leases)
         EXPECT_TRUE(lease.held());
     leases.clear();

@@ -7,6 +7,7 @@
 #include "conformance/scratch.hpp"
 #include "conformance/undisturbed.hpp"
 #include "conformance/witness.hpp"
+#include "promise.hpp"
 
 #include <holdfast/mutex.hpp>
 
@@ -50,12 +51,12 @@ TEST_P(process_conformance, eight_processes_count_exactly) {
             workers.emplace_back("count_up",
                                  std::vector{here().url(), path, log, std::string{"100"}});
         for (auto& worker : workers)
-            EXPECT_EQ(worker.wait(), 0);
+            ASSERT_EQ(worker.wait(), 0);
     }
-    EXPECT_EQ(read_number(path), 800);
+    EXPECT_EQ(read_number(path), 800) << promise_broken;
     const auto seen = saw.judge();
     EXPECT_EQ(seen.holds, 800U);
-    EXPECT_EQ(seen.overlaps, 0U);
+    EXPECT_EQ(seen.overlaps, 0U) << promise_broken;
     EXPECT_TRUE(open().inspect("counter").empty()) << "nothing is left behind";
 }
 
@@ -63,7 +64,7 @@ TEST_P(process_conformance, what_one_process_holds_is_contended_for_another) {
     puppet first{here()}, second{here()};
     (void)first.acquires({.name = "orders/42"});
     second.wants({.name = "orders/42", .options = {.wait = 0s}});
-    EXPECT_EQ(second.answer(), "contended");
+    EXPECT_EQ(second.answer(), "contended") << promise_broken;
     second.wants({.name = "orders/42", .options = {.wait = 50ms}});
     EXPECT_EQ(second.answer(), "contended");
     EXPECT_FALSE((mutex{open(), "orders/42"}.try_acquire()));
@@ -180,14 +181,14 @@ TEST_P(processes_fence_conformance, fences_grow_from_process_to_process_and_over
     for (int i = 0; i < 4; ++i) {
         puppet holder{here()};
         const auto next = holder.acquires({.name = "orders/42", .options = {.ttl = 1s}});
-        EXPECT_GT(next, last);
+        EXPECT_GT(next, last) << promise_broken;
         last = next;
         if (i % 2 == 0)
             holder.kill();
         else
             EXPECT_EQ(holder.releases(), release_result::released);
     }
-    EXPECT_GT((mutex{open(), "orders/42"}.acquire().fence()), last);
+    EXPECT_GT((mutex{open(), "orders/42"}.acquire().fence()), last) << promise_broken;
 }
 
 } // namespace

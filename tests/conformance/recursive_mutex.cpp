@@ -2,6 +2,7 @@
 
 #include "conformance/engine.hpp"
 #include "conformance/events.hpp"
+#include "promise.hpp"
 
 #include <holdfast/recursive_mutex.hpp>
 
@@ -101,7 +102,7 @@ TEST_P(recursive_conformance, threads_exclude_each_other_at_every_depth) {
                 }
             });
     }
-    EXPECT_EQ(counter, 200);
+    EXPECT_EQ(counter, 200) << promise_broken;
 }
 
 } // namespace

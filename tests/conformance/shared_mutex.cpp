@@ -3,6 +3,7 @@
 #include "conformance/engine.hpp"
 #include "conformance/events.hpp"
 #include "conformance/puppet.hpp"
+#include "promise.hpp"
 
 #include <holdfast/shared_mutex.hpp>
 
@@ -151,13 +152,13 @@ TEST_P(shared_conformance, readers_never_see_a_writer_at_work) {
                         ++right;
                     } else {
                         const auto reading = page.acquire_shared();
-                        EXPECT_EQ(left, right);
+                        EXPECT_EQ(left, right) << promise_broken;
                     }
                 }
             });
     }
-    EXPECT_EQ(left, 80);
-    EXPECT_EQ(right, 80);
+    EXPECT_EQ(left, 80) << promise_broken;
+    EXPECT_EQ(right, 80) << promise_broken;
 }
 
 TEST_P(shared_conformance, a_lost_reader_lets_the_writer_in) {
@@ -180,12 +181,13 @@ TEST_P(readers_fence_conformance, readers_carry_the_fence_of_the_last_writer_at_
     EXPECT_EQ(writing.release(), release_result::released);
     auto reading = page.acquire_shared();
     auto also = theirs.acquire_shared();
-    EXPECT_GE(reading.fence(), written);
-    EXPECT_GE(also.fence(), written);
+    EXPECT_GE(reading.fence(), written) << promise_broken;
+    EXPECT_GE(also.fence(), written) << promise_broken;
     const auto read = std::max(reading.fence(), also.fence());
     EXPECT_EQ(reading.release(), release_result::released);
     EXPECT_EQ(also.release(), release_result::released);
-    EXPECT_GT(page.acquire().fence(), read) << "the next writer is after all of them";
+    EXPECT_GT(page.acquire().fence(), read)
+        << promise_broken << "the next writer is after all of them";
 }
 
 HOLDFAST_SUITE(processes_share_conformance, shared_locks_of_other_processes);

@@ -1,6 +1,7 @@
 // The server stands still, dies, comes back with or without its memory, or has a strange clock.
 
 #include "gate/redis_at_fault.hpp"
+#include "promise.hpp"
 
 namespace holdfast::servers {
 namespace {
@@ -80,7 +81,7 @@ TEST_F(redis_restarts, an_empty_server_grants_nothing_until_all_it_forgot_has_en
     EXPECT_GE(boot_clock::now() - killed, quarantine);
     ASSERT_TRUE(lost.awaited());
     EXPECT_FALSE(lease.held());
-    EXPECT_GT(next.fence(), lease.fence());
+    EXPECT_GT(next.fence(), lease.fence()) << promise_broken;
     EXPECT_TRUE(seen->say("may have forgotten locks"));
 }
 
@@ -95,7 +96,7 @@ TEST_F(redis_restarts, with_every_change_on_disk_nothing_is_lost) {
     EXPECT_EQ(lease.release(), release_result::released);
     auto next = mutex{others, "orders"}.try_acquire_for(10s);
     ASSERT_TRUE(next) << "it need not be quarantined";
-    EXPECT_GT(next->fence(), lease.fence());
+    EXPECT_GT(next->fence(), lease.fence()) << promise_broken;
 }
 
 TEST_F(redis_restarts, a_server_that_was_emptied_is_noticed) {
@@ -238,20 +239,22 @@ TEST_F(redis_clock, jumps_and_the_fence_tells_who_came_last) {
     server->shift_wall_clock(1h); // to the server an hour has passed: the lock has ended
     auto next = mutex{second, "orders"}.acquire({.wait = 30s, .ttl = 60s});
     EXPECT_TRUE(old.held()) << "it cannot know yet: this is what fences are for";
-    EXPECT_GT(next.fence(), old.fence());
+    EXPECT_GT(next.fence(), old.fence()) << promise_broken;
     EXPECT_TRUE(store.write(next));
     EXPECT_FALSE(store.write(old)) << "the store refuses whoever came before";
     static_cast<void>(next.release());
 
     server->shift_wall_clock(0h); // and back
     auto last = mutex{third, "orders"}.acquire({.wait = 30s, .ttl = 60s});
-    EXPECT_GT(last.fence(), next.fence()) << "the clock went back, the fence did not";
+    EXPECT_GT(last.fence(), next.fence())
+        << promise_broken << "the clock went back, the fence did not";
     EXPECT_TRUE(store.write(last));
     EXPECT_FALSE(store.write(next));
     EXPECT_NE(old.release(), release_result::released);
     static_cast<void>(last.release());
     server->shift_wall_clock(-1h);
-    EXPECT_GT((mutex{first, "orders"}.acquire({.wait = 30s, .ttl = 60s}).fence()), last.fence());
+    EXPECT_GT((mutex{first, "orders"}.acquire({.wait = 30s, .ttl = 60s}).fence()), last.fence())
+        << promise_broken;
 }
 
 TEST_F(redis_clock, that_jumps_costs_nobody_his_turn) {

@@ -1,6 +1,7 @@
 // The primary behind Sentinels changes, also while its replica does not know everything.
 
 #include "gate/redis_at_fault.hpp"
+#include "promise.hpp"
 #include "servers/redis_sentinels.hpp"
 
 namespace holdfast::servers {
@@ -55,9 +56,9 @@ TEST_F(redis_fail_over, a_lock_that_was_not_replicated_is_granted_twice_and_the_
     replica.resume();
     all->until_primary_is_not(old.port());
     auto next = mutex{others, "orders"}.acquire({.wait = 60s, .ttl = 60s});
-    EXPECT_GT(next.fence(), lease.fence());
+    EXPECT_GT(next.fence(), lease.fence()) << promise_broken;
     EXPECT_TRUE(store.write(next));
-    EXPECT_FALSE(store.write(lease)) << "the store refuses whoever came before";
+    EXPECT_FALSE(store.write(lease)) << promise_broken << "the store refuses whoever came before";
     EXPECT_TRUE(eventually([&] { return lease.lost(); })) << "its renewal is refused";
 }
 
@@ -80,7 +81,7 @@ TEST_F(redis_fail_over, while_two_primaries_answer_we_follow_the_new_one) {
     if (stale) { // it was demoted very quickly if not
         fenced_store store;
         EXPECT_TRUE(store.write(next));
-        EXPECT_FALSE(store.write(*stale));
+        EXPECT_FALSE(store.write(*stale)) << promise_broken;
     }
 }
 
@@ -111,7 +112,7 @@ TEST_F(redis_fail_over, what_is_held_and_waited_for_survives) {
                    .number == 1;
     }));
     EXPECT_EQ(lease.release(), release_result::released);
-    EXPECT_GT(outcome(waiter), fence);
+    EXPECT_GT(outcome(waiter), fence) << promise_broken;
 }
 
 } // namespace

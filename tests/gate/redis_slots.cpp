@@ -1,6 +1,7 @@
 // In a cluster slots move and masters die, while somebody holds, waits or counts.
 
 #include "gate/redis_at_fault.hpp"
+#include "promise.hpp"
 #include "servers/redis_cluster.hpp"
 
 #include <atomic>
@@ -66,7 +67,7 @@ TEST_F(redis_slots, that_have_moved_are_found) {
     EXPECT_EQ(to.ask({"EXISTS", "orders"}).number, 0);
     const auto next = orders.try_acquire_for(10s);
     ASSERT_TRUE(next);
-    EXPECT_GT(next->fence(), lease.fence()) << "the fence moved along";
+    EXPECT_GT(next->fence(), lease.fence()) << promise_broken << "the fence moved along";
     EXPECT_EQ(to.ask({"EXISTS", "orders"}).number, 1);
 }
 
@@ -210,8 +211,8 @@ TEST_F(redis_slots, move_to_and_fro_while_everybody_counts) {
         ASSERT_TRUE(eventually([&] { return all_know_the_epoch(); }));
     }
     for (auto& one : counters)
-        EXPECT_NO_THROW((void)outcome(one));
-    EXPECT_EQ(counter, 3 * each);
+        ASSERT_NO_THROW((void)outcome(one));
+    EXPECT_EQ(counter, 3 * each) << promise_broken;
     EXPECT_GT(moves, 1);
     std::cout << moves << " moves\n";
 }

@@ -1,6 +1,7 @@
 // Java and we on one name: one at a time, woken by each other, in order.
 
 #include "interop/both.hpp"
+#include "promise.hpp"
 
 namespace holdfast::interop {
 namespace {
@@ -29,8 +30,8 @@ TEST_P(both_exclude, they_count_without_a_mistake) {
             for (const std::string hand : {"c1 h1", "c2 h1"})
                 all.emplace_back(one, one->begin("guard", hand, kind, name, counter, "40"));
         for (const auto& [whose, ticket] : all)
-            EXPECT_NO_THROW(whose->end(ticket)) << kind;
-        EXPECT_EQ(server->ask({"GET", counter}).text, "160") << kind;
+            ASSERT_NO_THROW(whose->end(ticket)) << kind;
+        EXPECT_EQ(server->ask({"GET", counter}).text, "160") << promise_broken << kind;
     }
 }
 
@@ -39,7 +40,7 @@ TEST_P(both_exclude, a_counter_without_a_lock_would_be_wrong) {
     const auto other = ours->begin("count c1 h1 plain that counter 200");
     java->end(one);
     ours->end(other);
-    EXPECT_NE(server->ask({"GET", "counter"}).text, "400");
+    EXPECT_NE(server->ask({"GET", "counter"}).text, "400") << promise_broken;
 }
 
 TEST_P(both_exclude, what_one_holds_the_other_does_not_get) {
@@ -174,7 +175,7 @@ TEST_P(both_exclude, fences_of_both_are_one_growing_row) {
     for (const auto* whose : {"java", "ours", "ours", "java", "java", "ours", "java", "ours"}) {
         auto& one = whose == std::string{"java"} ? *java : *ours;
         const auto fence = std::stoll(one.ask("lock c1 h1 fenced orders"));
-        EXPECT_GT(fence, last) << whose;
+        EXPECT_GT(fence, last) << promise_broken << whose;
         last = fence;
         one.ask("unlock c1 h1 fenced orders");
     }

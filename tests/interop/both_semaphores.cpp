@@ -2,6 +2,7 @@
 // semaphore=plain.
 
 #include "interop/both.hpp"
+#include "promise.hpp"
 
 namespace holdfast::interop {
 namespace {
@@ -75,7 +76,7 @@ TEST_P(both_semaphores, count_exactly_with_one_permit) {
     java->end(javas_too, 120s);
     ours->end(mine, 120s);
     ours->end(mine_too, 120s);
-    EXPECT_EQ(server->ask({"GET", "counter"}).text, "600");
+    EXPECT_EQ(server->ask({"GET", "counter"}).text, "600") << promise_broken;
     EXPECT_EQ(free("ring"), "1");
 }
 

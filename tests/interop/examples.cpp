@@ -1,6 +1,7 @@
 // The two programs of examples/redis, as somebody would run them: at the same time, on one counter.
 
 #include "interop/peer.hpp"
+#include "promise.hpp"
 #include "servers/folder.hpp"
 #include "servers/redis.hpp"
 
@@ -67,15 +68,15 @@ TEST_P(examples, cpp_and_java_add_to_one_counter_and_lose_nothing) {
 
     const auto of_java = end_of(java);
     const auto of_cpp = end_of(cpp);
-    EXPECT_EQ(of_java.code, 0) << of_java.err;
-    EXPECT_EQ(of_cpp.code, 0) << of_cpp.err;
+    ASSERT_EQ(of_java.code, 0) << of_java.err;
+    ASSERT_EQ(of_cpp.code, 0) << of_cpp.err;
     EXPECT_THAT(of_java.out, HasSubstr("Java: 300 turns done, fence "));
     EXPECT_THAT(of_cpp.out, HasSubstr("C++: 300 turns done, fence "));
     int count = 0;
     std::ifstream{counter} >> count;
-    EXPECT_EQ(count, 2 * times);
+    EXPECT_EQ(count, 2 * times) << promise_broken;
     EXPECT_THAT(of_java.out + of_cpp.out, HasSubstr("counter 600\n")) << "the last one saw it";
-    EXPECT_GT(turn.acquire().fence(), before);
+    EXPECT_GT(turn.acquire().fence(), before) << promise_broken;
 }
 
 INSTANTIATE_TEST_SUITE_P(redisson,

@@ -16,6 +16,7 @@
 // KIND: plain, fair, read, write, spin, fenced, permit, semaphore, multi. A fenced lock answers its
 // fence.
 
+#include "promise.hpp"
 #include "servers/redis_link.hpp"
 
 #include <holdfast/client.hpp>
@@ -199,7 +200,7 @@ private:
             const auto before = keys.ask({"GET", key});
             std::this_thread::sleep_for(std::chrono::microseconds{chance_() % 1000});
             if (said.at(0) == "guard" && !(keys.ask({"GET", key}) == before))
-                throw std::runtime_error{"somebody else was here"};
+                throw std::runtime_error{std::string{promise_broken} + "somebody else was here"};
             if (said.at(3) == "read") {
                 got.reset();
                 std::this_thread::sleep_for(std::chrono::milliseconds{3}); // writers get their turn

@@ -2,6 +2,7 @@
 
 #include "interop/dump.hpp"
 #include "interop/peer.hpp"
+#include "promise.hpp"
 
 #include <gtest/gtest.h>
 
@@ -37,9 +38,9 @@ TEST_F(ours_and_redis_py, count_without_a_mistake) {
     const auto four = ours->begin("guard c2 h1 plain orders counter 50");
     python->end(one);
     python->end(two);
-    EXPECT_NO_THROW(ours->end(three));
-    EXPECT_NO_THROW(ours->end(four));
-    EXPECT_EQ(server->ask({"GET", "counter"}).text, "200");
+    ASSERT_NO_THROW(ours->end(three));
+    ASSERT_NO_THROW(ours->end(four));
+    EXPECT_EQ(server->ask({"GET", "counter"}).text, "200") << promise_broken;
 }
 
 TEST_F(ours_and_redis_py, one_waits_for_the_other) {

@@ -1,6 +1,7 @@
 // Our locks and the real Redisson's on the same names.
 
 #include "interop/redisson.hpp"
+#include "promise.hpp"
 
 #include <holdfast/client.hpp>
 #include <holdfast/mutex.hpp>
@@ -87,7 +88,8 @@ TEST_P(ours_and_redisson, count_together_without_a_mistake) {
             thread.join();
         java->end(one);
         java->end(two);
-        EXPECT_EQ(server->ask({"GET", counter}).text, std::to_string(4 * each)) << kind;
+        EXPECT_EQ(server->ask({"GET", counter}).text, std::to_string(4 * each))
+            << promise_broken << kind;
     }
 }
 

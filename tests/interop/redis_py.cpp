@@ -2,6 +2,7 @@
 
 #include "interop/dump.hpp"
 #include "interop/peer.hpp"
+#include "promise.hpp"
 
 #include <gtest/gtest.h>
 
@@ -50,7 +51,7 @@ TEST_F(redis_py, waits_and_counts) {
     const auto other = python->begin("count c2 h1 orders counter 100");
     python->end(one);
     python->end(other);
-    EXPECT_EQ(server->ask({"GET", "counter"}).text, "200");
+    EXPECT_EQ(server->ask({"GET", "counter"}).text, "200") << promise_broken;
 }
 
 TEST_F(redis_py, does_not_release_what_is_not_its_own) {

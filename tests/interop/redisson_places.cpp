@@ -2,6 +2,7 @@
 
 #include "interop/dump.hpp"
 #include "interop/peer.hpp"
+#include "promise.hpp"
 #include "servers/certificates.hpp"
 #include "servers/redis_cluster.hpp"
 #include "servers/redis_sentinels.hpp"
@@ -109,7 +110,7 @@ TEST_F(redisson_places, in_a_cluster_where_channels_are_sharded) {
         java->end(one);
     for (const std::string name : {"a", "b", "c", "d"}) {
         const auto key = "counter-" + name;
-        EXPECT_EQ(cluster.node_of(key).ask({"GET", key}).text, "40");
+        EXPECT_EQ(cluster.node_of(key).ask({"GET", key}).text, "40") << promise_broken;
     }
 }
 

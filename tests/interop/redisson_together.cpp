@@ -1,6 +1,7 @@
 // Redisson's clients exclude, wake, renew and survive each other; also those of two versions.
 
 #include "interop/redisson.hpp"
+#include "promise.hpp"
 
 namespace holdfast::interop {
 namespace {
@@ -39,7 +40,7 @@ TEST_P(redisson_together, they_count_without_a_mistake) {
             all.push_back(java->begin("count", hand, kind, "of-" + kind, counter, "50"));
         for (const auto one : all)
             java->end(one);
-        EXPECT_EQ(server->ask({"GET", counter}).text, "200") << kind;
+        EXPECT_EQ(server->ask({"GET", counter}).text, "200") << promise_broken << kind;
     }
 }
 
@@ -49,7 +50,7 @@ TEST_P(redisson_together, a_counter_without_a_lock_would_be_wrong) {
     const auto other = java->begin("count c2 h1 plain that counter 200");
     java->end(one);
     java->end(other);
-    EXPECT_NE(server->ask({"GET", "counter"}).text, "400");
+    EXPECT_NE(server->ask({"GET", "counter"}).text, "400") << promise_broken;
 }
 
 TEST_P(redisson_together, a_lock_is_renewed_until_its_process_is_killed) {
@@ -81,7 +82,7 @@ TEST(redisson_versions, exclude_each_other) {
         const auto other = older.begin("count c h", kind, "of-" + kind, counter, "50");
         newest.end(one);
         older.end(other);
-        EXPECT_EQ(server.ask({"GET", counter}).text, "100") << kind;
+        EXPECT_EQ(server.ask({"GET", counter}).text, "100") << promise_broken << kind;
     }
 }
 

@@ -210,7 +210,7 @@ public class Peer extends Driven<RedissonClient> {
         String before = key.get();
         TimeUnit.MICROSECONDS.sleep(ThreadLocalRandom.current().nextInt(1000));
         if (guarded && !Objects.equals(key.get(), before)) {
-            throw new IllegalStateException("somebody else was here");
+            throw new IllegalStateException("PROMISE BROKEN somebody else was here");
         }
         if (looks) {
             return;

@@ -1,4 +1,5 @@
 #include "backends/sqlite/liveness.hpp"
+#include "promise.hpp"
 #include "world.hpp"
 
 #include <fcntl.h>
@@ -391,7 +392,7 @@ TEST_F(sqlite_death, many_processes_killed_at_random_never_overlap_and_never_sto
             static_cast<void>(victim->hear()); // it gets on
         int status = 0;
         ASSERT_EQ(::waitpid(victim->pid(), &status, WNOHANG), 0)
-            << "ended with " << WEXITSTATUS(status);
+            << promise_broken << "ended with " << WEXITSTATUS(status);
         ::kill(victim->pid(), SIGKILL);
         ASSERT_EQ(victim->wait(), 128 + SIGKILL);
         victim = std::make_unique<process>(work);
@@ -401,7 +402,7 @@ TEST_F(sqlite_death, many_processes_killed_at_random_never_overlap_and_never_sto
     for (auto& each : all) {
         int status = 0;
         ASSERT_EQ(::waitpid(each->pid(), &status, WNOHANG), 0)
-            << "ended with " << WEXITSTATUS(status);
+            << promise_broken << "ended with " << WEXITSTATUS(status);
         each->kill();
     }
     peer last{file};

@@ -1,3 +1,4 @@
+#include "promise.hpp"
 #include "world.hpp"
 
 #include <array>
@@ -69,7 +70,7 @@ TEST(sqlite_threads, share_one_client_without_harm) {
         all.emplace_back(work, i);
     for (auto& each : all)
         each.join();
-    EXPECT_EQ(overlaps, 0);
+    EXPECT_EQ(overlaps, 0) << promise_broken;
     EXPECT_GT(entered, 0);
     EXPECT_EQ(said.lost, 0);
     engine->close(boot_clock::now() + soon);
