@@ -7,8 +7,10 @@
 namespace holdfast::zookeeper {
 namespace {
 
+using namespace std::chrono_literals;
+
 constexpr std::uint32_t most_tries = 8;
-constexpr duration before_own_watch = std::chrono::milliseconds{100};
+constexpr duration before_own_watch = 100ms;
 
 [[nodiscard]] std::string one_line(std::string_view text) {
     std::string made{text};
@@ -33,6 +35,17 @@ constexpr duration before_own_watch = std::chrono::milliseconds{100};
     return {errc::backend_refused,
             applied::no,
             r.how == outcome::no_rights ? "the node's access list does not let us in" : r.words};
+}
+
+// A session is ended by the leader, who learns from the others every half tick whom they have heard
+// of; a write that was confirmed proves that it lived then, and the last it was told of may be a
+// ping older. So it is believed for what is left of the time after a third and half a tick. A
+// time-out has at least two ticks, and a tick hardly more than four seconds or a quarter of it.
+[[nodiscard]] duration margin_of(duration granted, duration asked) {
+    const auto most = granted / 4;
+    const auto half_a_tick =
+        granted > asked ? most : std::min<duration>(most, std::max<duration>(granted / 8, 2s));
+    return granted / 3 + half_a_tick;
 }
 
 } // namespace
@@ -86,17 +99,13 @@ void machine::end_session(actions& out) {
     begin_session(out);
 }
 
-// A session is ended by the leader, who learns from the others every half tick whom they have heard
-// of; a write that was confirmed proves that it lived then, and the last it was told of may be a
-// ping older. So it is believed for what is left of the time after a third and half a tick. A
-// time-out has at least four ticks, or two if the server raised it.
 void machine::connected(
     bond_id bond, std::int64_t session, duration granted, instant now, actions& out) {
     if (bond != session_.bond)
         return;
     session_.id = session;
     session_.granted = granted;
-    session_.margin = granted / 3 + (granted > rules_.session ? granted / 4 : granted / 8);
+    session_.margin = margin_of(granted, rules_.session);
     session_.up = true;
     const bool again = std::exchange(session_.was_up, true);
     out.emplace_back(tell_link{again ? link_state::reconnected : link_state::connected, {}});
@@ -110,11 +119,11 @@ void machine::connected(
         auto* const s = find(whose);
         if (s == nullptr)
             continue;
-        s->seeking = false;
         if (s->how == stand::is::held && !s->leaving) {
             if (s->own_watch == op_id{})
                 watch_own(*s, now, out);
-        } else {
+        } else if (s->queue.how != place::is::being_made && s->lease.how != place::is::being_made) {
+            s->seeking = {};
             s->watch = {};
             proceed(*s, now, out);
         }
@@ -320,7 +329,12 @@ void machine::proceed(stand& s, instant now, actions& out) {
         return hold(s, false, now, out);
     if (&first == &s.lease)
         return watch_with(s, list{s.lease.folder, true}, step::leases, now, out);
-    send(list{s.queue.folder}, {.what = step::listed, .whose = s.what->nonce, .sent = now}, out);
+    list_queue(s, now, out);
+}
+
+void machine::list_queue(stand& s, instant now, actions& out) {
+    s.listing = send(
+        list{s.queue.folder}, {.what = step::listed, .whose = s.what->nonce, .sent = now}, out);
 }
 
 // The folders, the node and the list, in one flight: a session answers in order, so the list has
@@ -341,13 +355,15 @@ void machine::make_node(stand& s, place& p, instant now, actions& out) {
     if (&p == &s.lease)
         watch_with(s, list{p.folder, true}, step::leases, now, out);
     else
-        send(list{p.folder}, {.what = step::listed, .whose = whose, .sent = now}, out);
+        list_queue(s, now, out);
 }
 
 // A reader under its own write has the number of that write, so that no other writer comes between.
+// Not under a mutex: who waits behind one does not expect a reader there.
 void machine::make_beside_own_write(stand& s, instant now, actions& out) {
     const auto* const write = find(*s.what->within);
-    const auto number = write != nullptr && write->how == stand::is::held
+    const auto number = write != nullptr && write->how == stand::is::held && !write->leaving &&
+                                write->queue.as == role::writer
                             ? read_ticket(write->queue.node)
                             : std::nullopt;
     if (!number)
@@ -387,6 +403,8 @@ void machine::on_made(stand& s, const pending& p, const reply& r, instant now, a
         at.how = place::is::absent;
         for (const auto& folder : folders_to(at.folder))
             session_.folders.erase(folder);
+        if (s.what->within)
+            return proceed(s, now, out);
         break;
     case outcome::no_rights:
     case outcome::refused:
@@ -409,7 +427,10 @@ void machine::start_over(stand& s, place& p, instant now, actions& out) {
     proceed(s, now, out);
 }
 
-void machine::on_listed(stand& s, const reply& r, instant now, actions& out) {
+void machine::on_listed(stand& s, op_id op, const reply& r, instant now, actions& out) {
+    if (s.listing != op)
+        return;
+    s.listing = {};
     if (s.how != stand::is::working || s.leaving)
         return;
     if (is_unanswered(r.how) || s.queue.how == place::is::in_doubt)
@@ -441,8 +462,11 @@ void machine::on_listed(stand& s, const reply& r, instant now, actions& out) {
         return refuse(s, st.before, now, out);
     s.how = stand::is::waiting;
     s.next = st.next;
-    s.watched = s.queue.folder + '/' + st.other;
-    watch_with(s, look{s.watched, true}, step::watching, now, out);
+    auto path = s.queue.folder + '/' + st.other;
+    if (s.watch == op_id{} || s.watched != path) {
+        s.watched = std::move(path);
+        watch_with(s, look{s.watched, true}, step::watching, now, out);
+    }
     refuse(s, st.before, now, out);
 }
 
@@ -461,10 +485,11 @@ void machine::refuse(stand& s, std::uint32_t before, instant now, actions& out) 
 }
 
 void machine::on_watching(stand& s, op_id op, const reply& r, instant now, actions& out) {
-    if (s.watch != op || s.how != stand::is::waiting || r.how == outcome::ok ||
-        is_unanswered(r.how))
+    if (s.watch != op || r.how == outcome::ok)
         return;
     s.watch = {};
+    if (is_unanswered(r.how) || s.how != stand::is::waiting) // looks again anyway
+        return;
     if (is_gone(r.how))
         return proceed(s, now, out);
     fail(s, refusal(r), now, out);
@@ -549,16 +574,18 @@ void machine::fail(stand& s, failure why, instant now, actions& out) {
 // In the same session, but perhaps on another server: that one must not be behind what it was asked
 // to do.
 void machine::seek(stand& s, place& p, instant now, actions& out) {
-    if (std::exchange(s.seeking, true))
+    if (s.seeking != op_id{})
         return;
     send(catch_up{p.folder}, {.what = step::nothing}, out);
-    send(list{p.folder},
-         {.what = step::found, .whose = s.what->nonce, .sent = now, .folder = p.folder},
-         out);
+    s.seeking = send(list{p.folder},
+                     {.what = step::found, .whose = s.what->nonce, .sent = now, .folder = p.folder},
+                     out);
 }
 
-void machine::on_found(stand& s, place& p, const reply& r, instant now, actions& out) {
-    s.seeking = false;
+void machine::on_found(stand& s, place& p, op_id op, const reply& r, instant now, actions& out) {
+    if (s.seeking != op)
+        return;
+    s.seeking = {};
     if (is_unanswered(r.how) || p.how != place::is::in_doubt)
         return;
     if (r.how != outcome::ok && !is_gone(r.how)) {
@@ -579,28 +606,33 @@ void machine::on_found(stand& s, place& p, const reply& r, instant now, actions&
         if (!child.starts_with(prefix) || !ticket || ticket->as != p.as || being_removed(child))
             continue;
         p.node = child;
-        s.seeking = true;
-        send(look{p.path()},
-             {.what = step::verified, .whose = s.what->nonce, .sent = now, .folder = p.folder},
-             out);
+        s.seeking =
+            send(look{p.path()},
+                 {.what = step::verified, .whose = s.what->nonce, .sent = now, .folder = p.folder},
+                 out);
         return;
     }
     p.how = place::is::absent;
     proceed(s, now, out);
 }
 
-// A node of an earlier session is about to vanish, and never ours.
-void machine::on_verified(stand& s, place& p, const reply& r, instant now, actions& out) {
-    s.seeking = false;
+// A node of an earlier session is about to vanish, and never ours: behind it there may be another.
+void machine::on_verified(stand& s, place& p, op_id op, const reply& r, instant now, actions& out) {
+    if (s.seeking != op)
+        return;
+    s.seeking = {};
     if (is_unanswered(r.how) || p.how != place::is::in_doubt)
         return;
-    p.how = place::is::absent;
     if (r.how == outcome::ok && r.facts.session == session_.id) {
         p.how = place::is::there;
         p.number = r.facts.created_by;
-    } else if (!is_gone(r.how)) {
-        doom(p.path(), s.what->nonce, nullptr, now, out);
+        return proceed(s, now, out);
     }
+    if (!is_gone(r.how))
+        doom(p.path(), s.what->nonce, nullptr, now, out);
+    if (++s.tries <= most_tries)
+        return seek(s, p, now, out);
+    p.how = place::is::absent;
     proceed(s, now, out);
 }
 
@@ -648,8 +680,12 @@ void machine::noticed(op_id op, seen what, instant now, actions& out) {
             return lose(*s, out);
         return watch_own(*s, now, out);
     }
-    if (op != s->watch || s->how != stand::is::waiting)
+    if (op != s->watch)
         return;
+    if (s->how != stand::is::waiting) { // looks again already
+        s->watch = {};
+        return;
+    }
     if (what == seen::changed) // a note of his: still there
         return watch_with(*s, look{s->watched, true}, step::watching, now, out);
     s->watch = {};
@@ -802,11 +838,11 @@ void machine::replied(op_id op, const reply& r, instant now, actions& out) {
     case step::made:
         return on_made(*s, p, r, now, out);
     case step::listed:
-        return on_listed(*s, r, now, out);
+        return on_listed(*s, op, r, now, out);
     case step::found:
-        return on_found(*s, at, r, now, out);
+        return on_found(*s, at, op, r, now, out);
     case step::verified:
-        return on_verified(*s, at, r, now, out);
+        return on_verified(*s, at, op, r, now, out);
     case step::watching:
         return on_watching(*s, op, r, now, out);
     case step::leases:

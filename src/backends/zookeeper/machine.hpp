@@ -9,9 +9,9 @@
 //                                                         again
 //
 //   connection lost      whatever was on its way is in doubt. Back in the same session, a node
-//   whose making
-//                        was not confirmed is looked for by its guid; everybody in a queue looks
-//                        again; what was to be removed is removed again
+//   whose
+//                        making was not confirmed is looked for by its guid; everybody in a queue
+//                        looks again; what was to be removed is removed again
 //   session over         all its nodes are gone, or will be: the bond is lost, a new session begins
 //   forget(bond)         the core believes in it no more: the same, from our side
 //
@@ -189,13 +189,14 @@ private:
         bool sent = false;              ///< something of that attempt went out
         place queue;                    ///< of permits: the mutex in locks
         place lease;                    ///< of permits: the lease itself
+        op_id listing{};                ///< the list of the queue that counts
         op_id watch{};                  ///< whose event we wait for
         std::string watched;            ///< the path, if it is one node
         bool next = false;              ///< that event makes us first
         op_id own_watch{};              ///< on what we hold
         std::uint32_t tries = 0;        ///< in a row, that led nowhere
         bool leaving = false;           ///< nobody wants it any more
-        bool seeking = false;           ///< what is in doubt is being looked for
+        op_id seeking{};                ///< what is in doubt is being looked for with this
         std::shared_ptr<goodbye> waits; ///< who is to be told when it has left
     };
 
@@ -254,12 +255,13 @@ private:
     void proceed(stand&, instant now, actions&);
     void make_node(stand&, place&, instant now, actions&);
     void make_beside_own_write(stand&, instant now, actions&);
+    void list_queue(stand&, instant now, actions&);
     void seek(stand&, place&, instant now, actions&);
     void start_over(stand&, place&, instant now, actions&);
     void on_made(stand&, const pending&, const reply&, instant now, actions&);
-    void on_listed(stand&, const reply&, instant now, actions&);
-    void on_found(stand&, place&, const reply&, instant now, actions&);
-    void on_verified(stand&, place&, const reply&, instant now, actions&);
+    void on_listed(stand&, op_id, const reply&, instant now, actions&);
+    void on_found(stand&, place&, op_id, const reply&, instant now, actions&);
+    void on_verified(stand&, place&, op_id, const reply&, instant now, actions&);
     void on_watching(stand&, op_id, const reply&, instant now, actions&);
     void on_leases(stand&, op_id, const reply&, instant now, actions&);
     void on_checked(stand&, const reply&, instant now, actions&);
