@@ -92,6 +92,7 @@ void client_side::tell_unknown(const asked& a, applied certainty, const char* se
     case request::verb::raise:
         return events_->fence_raised(a.when.ticket, raised::unknown);
     case request::verb::close_session:
+    case request::verb::spoken:
         return;
     }
 }
@@ -134,6 +135,8 @@ void client_side::receive(const reply& r) {
         return events_->fence_raised(r.number, raised::yes);
     case reply::kind::not_raised:
         return events_->fence_raised(r.number, raised::lost);
+    case reply::kind::spoken:
+        return;
     }
 }
 
@@ -160,6 +163,7 @@ void client_side::receive(const push& p) {
         return events_->grant_lost(p.whose);
     case push::kind::granted:
     case push::kind::session_gone:
+    case push::kind::broken:
         return;
     }
 }

@@ -18,7 +18,7 @@ class client_side : public backend {
 public:
     client_side(surroundings& around, process_id me) : around_{around}, me_{me} {}
 
-    void receive(const reply&);
+    virtual void receive(const reply&);
     virtual void receive(const push&);
 
     void start(backend_events& events) override { events_ = &events; }

@@ -80,6 +80,10 @@ const char* name_of(sighting s) noexcept {
         return "several locks held together";
     case sighting::one_of_several_lost_on_the_way:
         return "one of several locks lost while waiting for another";
+    case sighting::granted_by_an_event_alone:
+        return "granted by an event alone";
+    case sighting::lost_making_looked_for:
+        return "what may have been made was looked for";
     }
     return "?";
 }

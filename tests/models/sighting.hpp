@@ -47,11 +47,13 @@ enum class sighting : std::uint8_t {
     spinner_was_served,
     retry_policy_gave_up,
     several_held_together,
-    one_of_several_lost_on_the_way, // the last
+    one_of_several_lost_on_the_way,
+    granted_by_an_event_alone,
+    lost_making_looked_for, // the last
 };
 
 inline constexpr std::size_t sightings_count =
-    static_cast<std::size_t>(sighting::one_of_several_lost_on_the_way) + 1;
+    static_cast<std::size_t>(sighting::lost_making_looked_for) + 1;
 
 [[nodiscard]] const char* name_of(sighting) noexcept;
 

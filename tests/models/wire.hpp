@@ -10,6 +10,7 @@
 
 #include "models/chance.hpp"
 #include "models/sighting.hpp"
+#include "models/zookeeper_words.hpp"
 
 #include <holdfast/backend.hpp>
 
@@ -29,7 +30,15 @@ enum class process_id : std::uint32_t {};
 using session_id = bond_id;
 
 struct request {
-    enum class verb : std::uint8_t { attempt, withdraw, release, renew, close_session, raise };
+    enum class verb : std::uint8_t {
+        attempt,
+        withdraw,
+        release,
+        renew,
+        close_session,
+        raise,
+        spoken
+    };
     verb what{};
     process_id from{};
     ticket number{}; // its reply carries the same
@@ -38,6 +47,7 @@ struct request {
     joining join = joining::none;
     std::vector<std::shared_ptr<const claim>> all{}; // to be renewed
     holdfast::fence least{};                         // of a raise
+    std::shared_ptr<const words> says{};             // to a ZooKeeper server
 };
 
 struct reply {
@@ -51,7 +61,8 @@ struct reply {
         lost,
         renewed,
         raised,
-        not_raised
+        not_raised,
+        spoken
     };
     kind what{};
     ticket number{};
@@ -60,12 +71,13 @@ struct reply {
     std::uint32_t place = 0;
     duration retry_after = forever;
     applied certainty = applied::maybe;
-    std::vector<bool> still_held{}; // for a renewal, in the order of asking
+    std::vector<bool> still_held{};       // for a renewal, in the order of asking
+    std::shared_ptr<const saying> says{}; // by a ZooKeeper server
 };
 
-/// What a server says unasked.
+/// What a server says unasked; or the network, of a connection that broke.
 struct push {
-    enum class kind : std::uint8_t { woken, granted, wanted, taken, session_gone };
+    enum class kind : std::uint8_t { woken, granted, wanted, taken, session_gone, broken };
     kind what{};
     nonce whose{};
     holdfast::fence fence{};

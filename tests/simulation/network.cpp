@@ -1,14 +1,17 @@
 #include "simulation/network.hpp"
+#include "backends/zookeeper/names.hpp"
 #include "simulation/world.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 namespace holdfast::simulation {
 namespace {
 
 [[nodiscard]] const char* verb_name(models::request::verb v) {
     static constexpr const char* names[] = {
-        "attempt", "withdraw", "release", "renew", "close session", "raise"};
+        "attempt", "withdraw", "release", "renew", "close session", "raise", ""};
     return names[static_cast<std::size_t>(v)];
 }
 
@@ -22,16 +25,20 @@ namespace {
                                             "lost",
                                             "renewed",
                                             "raised",
-                                            "not raised"};
+                                            "not raised",
+                                            ""};
     return names[static_cast<std::size_t>(k)];
 }
 
 [[nodiscard]] const char* name_of(models::push::kind k) {
-    static constexpr const char* names[] = {"woken", "granted", "wanted", "taken", "session gone"};
+    static constexpr const char* names[] = {
+        "woken", "granted", "wanted", "taken", "session gone", "broken"};
     return names[static_cast<std::size_t>(k)];
 }
 
 [[nodiscard]] std::string about(const models::request& r) {
+    if (r.says)
+        return told(*r.says);
     std::string text = joined(verb_name(r.what), " #", static_cast<std::uint64_t>(r.number));
     if (r.about)
         text += joined(" ", r.about->name, " ", short_name(r.about->nonce));
@@ -41,10 +48,24 @@ namespace {
 }
 
 [[nodiscard]] std::string about(const std::variant<models::reply, models::push>& m) {
-    if (const auto* r = std::get_if<models::reply>(&m))
+    if (const auto* r = std::get_if<models::reply>(&m); r != nullptr && r->says)
+        return told(*r->says);
+    else if (r != nullptr)
         return joined(name_of(r->what), " #", static_cast<std::uint64_t>(r->number));
     const auto& p = std::get<models::push>(m);
     return joined("push ", name_of(p.what), " ", short_name(p.whose));
+}
+
+/// Whose claim a request is about, if it asks for something.
+[[nodiscard]] std::optional<nonce> asks_for(const models::request& r) {
+    if (r.what == models::request::verb::attempt)
+        return r.about->nonce;
+    if (!r.says || !std::holds_alternative<zookeeper::operation>(*r.says))
+        return std::nullopt;
+    const auto* const m =
+        std::get_if<zookeeper::make>(&std::get<zookeeper::operation>(*r.says).what);
+    return m == nullptr ? std::nullopt
+                        : zookeeper::nonce_in(m->path.substr(m->path.rfind('/') + 1));
 }
 
 } // namespace
@@ -57,10 +78,8 @@ void network::up(models::request r) {
         j.lost = true;
     if (world_.story.with_lines())
         world_.say(r.from, " ~> ", about(r), j.lost ? "  (lost)" : "");
-    if (j.lost) {
-        l.broken = true;
-        return;
-    }
+    if (j.lost)
+        return break_off(r.from);
     auto when = world_.time() + j.delay;
     if (in_order)
         when = l.last_up = std::max(when, l.last_up);
@@ -87,8 +106,8 @@ void network::arrive(const models::request& r, std::uint32_t connection) {
         world_.say("server ", server_, " <- ", r.from, " ", about(r));
     if (world_.time() < away_until_)
         return;
-    if (r.what == models::request::verb::attempt)
-        if (auto* const p = world_.find(r.from); p != nullptr && p->has_left(r.about->nonce))
+    if (const auto whose = asks_for(r))
+        if (auto* const p = world_.find(r.from); p != nullptr && p->has_left(*whose))
             world_.seen(models::sighting::late_request_landed_after_cleanup);
     world_.engine(server_).receive(r);
 }
@@ -100,7 +119,7 @@ void network::down(process_id to, std::variant<models::reply, models::push> m) {
     const bool old = in_order && l.known_connection != l.connection;
     if (j.lost || l.cut_down || old || (in_order && l.broken)) {
         if (!old)
-            l.broken = true;
+            break_off(to);
         return lost(to, m);
     }
     auto when = world_.time() + j.delay;
@@ -114,6 +133,20 @@ void network::down(process_id to, std::variant<models::reply, models::push> m) {
         if (world_.story.with_lines())
             world_.say(to, " <- ", about(m));
         std::visit([&](const auto& what) { world_.find(to)->engine_says(server_, what); }, m);
+    });
+}
+
+// A ZooKeeper client is often told at once, by a reset; if not, silence will tell it.
+void network::break_off(process_id who) {
+    auto& l = lines_[who];
+    if (std::exchange(l.broken, true) || world_.o.engine != engine::zookeeper || l.cut_up ||
+        l.cut_down || !world_.chances.permille(700))
+        return;
+    const auto when = std::max(world_.time() + world_.o.delay_most, l.last_down);
+    world_.at(when, who, lane::network, [this, who, connection = l.connection] {
+        if (lines_[who].connection == connection)
+            world_.find(who)->engine_says(server_,
+                                          models::push{.what = models::push::kind::broken});
     });
 }
 

@@ -39,6 +39,7 @@ private:
     };
 
     void arrive(const models::request&, std::uint32_t connection);
+    void break_off(process_id);
     void lost(process_id, const std::variant<models::reply, models::push>&);
 
     world& world_;

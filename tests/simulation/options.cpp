@@ -29,7 +29,7 @@ void draw_names(options& o, chance& luck) {
         n.family = luck.one_of(kinds);
         if (n.family == family::semaphore)
             n.permits = static_cast<std::uint32_t>(1 + luck.below(3));
-        if (o.engine != engine::session_queue && luck.permille(250))
+        if (!has_sessions(o.engine) && luck.permille(250))
             n.lock_delay = o.ttl / 2;
         o.names.push_back(n);
     }
@@ -44,7 +44,7 @@ void draw_network(options& o, chance& luck) {
     };
     sometimes(o.slow_permille, 30);
     sometimes(o.late_permille, 30);
-    sometimes(o.lost_permille, o.engine == engine::session_queue ? 10 : 50);
+    sometimes(o.lost_permille, has_sessions(o.engine) ? 10 : 50);
     sometimes(o.doubled_permille, 30);
     sometimes(o.refused_permille, 20);
     sometimes(o.descheduled_permille, 30);
@@ -104,17 +104,19 @@ const char* name_of(engine e) noexcept {
         return "session_queue";
     case engine::lossy_sql:
         return "lossy_sql";
+    case engine::zookeeper:
+        return "zookeeper";
     case engine::quorum:
         return "quorum";
     }
     return "?";
 }
 
-options draw_options(std::uint64_t seed) {
+[[nodiscard]] static options draw(std::uint64_t seed, engine which) {
     chance luck{seed};
     options o;
     o.seed = seed;
-    o.engine = all_engines[seed % std::size(all_engines)];
+    o.engine = which;
     o.wild = luck.permille(150);
     o.calm = !o.wild && luck.permille(80);
     o.machines = static_cast<unsigned>(2 + luck.below(3));
@@ -132,6 +134,23 @@ options draw_options(std::uint64_t seed) {
     }
     draw_habits(o, luck);
     o.climbers = luck.permille(350) ? 1 : 0;
+    return o;
+}
+
+options draw_options(std::uint64_t seed) {
+    return draw(seed, all_engines[seed % std::size(all_engines)]);
+}
+
+// The same trouble for the machine that talks to ZooKeeper, on a model of its servers.
+options draw_zookeeper(std::uint64_t seed) {
+    auto o = draw(seed, engine::zookeeper);
+    chance luck{chance::mix(seed + 55)};
+    o.mutex_is_semaphore = luck.permille(150);
+    o.session_raised = luck.permille(200);
+    for (auto& n : o.names)
+        if (luck.permille(300))
+            n.name = "/shop/" + n.name;
+    o.events *= 2; // each request is two or three
     return o;
 }
 
@@ -196,12 +215,16 @@ std::ostream& operator<<(std::ostream& to, const options& o) {
     if (o.engine == engine::quorum)
         to << "  " << o.members << " members, of which " << o.may_forget << " may forget"
            << (o.wipes ? ", the others after quarantine" : "") << '\n';
+    if (o.mutex_is_semaphore)
+        to << "  mutexes are semaphores\n";
+    if (o.session_raised)
+        to << "  sessions get more time than they asked for\n";
     to << "  clocks: server " << o.server_ppm << " ppm, machines";
     for (const auto ppm : o.machine_ppm)
         to << ' ' << ppm;
     to << '\n';
     time("ttl", o.ttl);
-    time("session ttl", o.engine == engine::session_queue ? o.session_ttl : duration::zero());
+    time("session ttl", has_sessions(o.engine) ? o.session_ttl : duration::zero());
     time("journey up to", o.delay_most);
     rate("slow", o.slow_permille);
     rate("late", o.late_permille);

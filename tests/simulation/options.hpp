@@ -14,10 +14,15 @@
 
 namespace holdfast::simulation {
 
-enum class engine : std::uint8_t { volatile_ttl, session_queue, lossy_sql, quorum };
+enum class engine : std::uint8_t { volatile_ttl, session_queue, lossy_sql, zookeeper, quorum };
 inline constexpr engine all_engines[] = {
     engine::volatile_ttl, engine::session_queue, engine::lossy_sql}; // one server each
 [[nodiscard]] const char* name_of(engine) noexcept;
+
+/// Where what is held lives as long as a session, and messages travel over a connection.
+[[nodiscard]] constexpr bool has_sessions(engine e) noexcept {
+    return e == engine::session_queue || e == engine::zookeeper;
+}
 
 /// What a name is used for.
 enum class family : std::uint8_t { mutex, read_write, semaphore };
@@ -52,6 +57,10 @@ struct options {
     unsigned may_forget = 0; // so many of them come back empty at once, again and again
     bool wipes = false;      // the others come back empty too, but not before the longest lease
     duration clock_skew{};   // from one member to the next
+
+    // ZooKeeper.
+    bool mutex_is_semaphore = false; // Curator's InterProcessSemaphoreMutex
+    bool session_raised = false;     // less was asked for than granted
 
     // The network. "Long" is in the order of a ttl.
     duration delay_least = std::chrono::microseconds{50};
@@ -99,6 +108,7 @@ struct options {
 };
 
 [[nodiscard]] options draw_options(std::uint64_t seed);
+[[nodiscard]] options draw_zookeeper(std::uint64_t seed);
 [[nodiscard]] options draw_quorum(std::uint64_t seed);
 std::ostream& operator<<(std::ostream&, const options&);
 

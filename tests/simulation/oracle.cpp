@@ -95,9 +95,9 @@ void oracle::check_passing(const holding& one, const detail::engine_grant& g) {
 
 // Only where messages travel in order, and nothing goes wrong.
 void oracle::check_order(const holding& one, const detail::engine_grant& g, const asking& wish) {
-    if (!g.at.fair() || one.what->mode != mode::exclusive ||
-        world_.o.engine != engine::session_queue || wish.what.options.ttl != world_.o.ttl ||
-        one.what->renewal != renewal::automatic || one.what->kind == kind::reentrant)
+    if (!g.at.fair() || one.what->mode != mode::exclusive || !has_sessions(world_.o.engine) ||
+        wish.what.options.ttl != world_.o.ttl || one.what->renewal != renewal::automatic ||
+        one.what->kind == kind::reentrant)
         return;
     auto& last = last_served_[{one.by->id(), one.what->name}];
     if (wish.order < last)
@@ -148,8 +148,7 @@ std::shared_ptr<const claim> oracle::lost(const process& by, const detail::hold&
         world_.say(by.id(), " LOST ", one->what->name, " ", short_name(one->what->nonce));
     const bool by_deadline = now >= h.deadline();
     const bool by_limit = by_deadline && h.until.load() == h.deadline().time_since_epoch().count();
-    const bool renewed =
-        one->what->renewal == renewal::automatic || world_.o.engine == engine::session_queue;
+    const bool renewed = one->what->renewal == renewal::automatic || has_sessions(world_.o.engine);
     if (world_.healthy() && renewed && !by_limit)
         throw violation{"liveness", "a lease of ", one->what->name, " was lost while all was well"};
     const bool undisturbed = one->disturbed_before == by.disturbances();

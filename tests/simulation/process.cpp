@@ -47,7 +47,7 @@ void doorway::saw(sighting s) { process_.saw(s); }
 process::process(world& w, machine& m, process_id id, std::uint64_t generation)
     : world_{w}, machine_{m}, id_{id}, generation_{generation},
       chance_{models::chance::mix(w.o.seed * 1000 + static_cast<std::uint64_t>(id))},
-      ledger_{w.o.engine == engine::session_queue ? ttl_scope::session : ttl_scope::grant, w.seen},
+      ledger_{has_sessions(w.o.engine) ? ttl_scope::session : ttl_scope::grant, w.seen},
       engine_{make_engine()}, core_{{engine_->able(), whoever(id), generation, true}, chance_},
       born_{w.time()} {
     engine_->start(*this);

@@ -76,7 +76,7 @@ public:
         case 1:
             return {.lost = true};
         case 2:
-            return {.delay = engine_ == engine::session_queue ? ttl / 2 : ttl * 13 / 10};
+            return {.delay = has_sessions(engine_) ? ttl / 2 : ttl * 13 / 10};
         default:
             return {.delay = 1ms};
         }

@@ -2,6 +2,8 @@
 #include "models/lossy_sql.hpp"
 #include "models/session_queue.hpp"
 #include "models/volatile_ttl.hpp"
+#include "models/zookeeper.hpp"
+#include "models/zookeeper_client.hpp"
 #include "simulation/faults.hpp"
 
 #include <algorithm>
@@ -22,6 +24,8 @@ using namespace std::chrono_literals;
         return models::session_queue_client::transport;
     case engine::lossy_sql:
         return models::lossy_sql_client::transport;
+    case engine::zookeeper:
+        return models::zookeeper_client::transport;
     }
     return {};
 }
@@ -40,6 +44,12 @@ using namespace std::chrono_literals;
         made->deadlock_permille = o.deadlock_permille;
         return made;
     }
+    case engine::zookeeper:
+        return std::make_unique<models::zookeeper_server>(
+            room,
+            models::zookeeper_settings{.session = o.session_ttl,
+                                       .lag = o.delay_most / 4,
+                                       .mutex_is_semaphore = o.mutex_is_semaphore});
     }
     return nullptr;
 }
@@ -137,7 +147,7 @@ void world::run_until_nothing_is_left() {
         p->check_nothing_left_behind();
     run_until(time() + o.delay_most * 10); // what is on its way arrives
     for (const auto& [id, p] : processes_)
-        if (o.engine == engine::session_queue && rooms_[0]->server->remembers(id) > 0)
+        if (has_sessions(o.engine) && rooms_[0]->server->remembers(id) > 0)
             throw violation{"I5 nothing is left behind",
                             "a living process has a node in the queue that it does not know of"};
     run_until(time() + longest_lease() * 2);
@@ -196,6 +206,13 @@ std::unique_ptr<models::client_side> world::make_client(models::surroundings& ar
         return std::make_unique<models::session_queue_client>(around, id, o.session_ttl);
     case engine::lossy_sql:
         return std::make_unique<models::lossy_sql_client>(around, id);
+    case engine::zookeeper:
+        return std::make_unique<models::zookeeper_client>(
+            around,
+            id,
+            zookeeper::rules{.session = o.session_raised ? o.session_ttl * 2 / 3 : o.session_ttl,
+                             .mutex_is_semaphore = o.mutex_is_semaphore,
+                             .first_bond = (static_cast<std::uint64_t>(id) << 32) + 1});
     }
     return nullptr;
 }

@@ -100,7 +100,7 @@ using actions = std::vector<action>;
 inline constexpr std::string_view please_release = "__REVOKE__";
 
 struct rules {
-    std::string root;                            ///< stands before every path: "" or "/chroot"
+    std::string root{};                          ///< stands before every path: "" or "/chroot"
     duration session = std::chrono::seconds{30}; ///< what is asked for
     duration connect_timeout = std::chrono::seconds{3};
     bool mutex_is_semaphore = false; ///< InterProcessSemaphoreMutex instead of InterProcessMutex

@@ -66,11 +66,11 @@ struct node_facts {
 
 struct reply {
     outcome how = outcome::lost;
-    std::string path; ///< of what was made, with its number
-    node_facts facts;
-    std::string data;
-    std::vector<std::string> children;
-    std::string words; ///< the error, for humans
+    std::string path{}; ///< of what was made, with its number
+    node_facts facts{};
+    std::string data{};
+    std::vector<std::string> children{};
+    std::string words{}; ///< the error, for humans
 };
 
 enum class seen : std::uint8_t { deleted, changed, children_changed };
