@@ -28,19 +28,6 @@ constexpr std::size_t ensemble = 3;
            std::holds_alternative<zookeeper::look>(op.what);
 }
 
-/// By what Curator sorts, written once more: the engine's own rule is what is tested.
-struct sorted {
-    bool reads = false;
-    std::string key;
-};
-[[nodiscard]] sorted sort_key(const std::string& child) {
-    for (const char* mark : {"__READ__", "__WRIT__", "lock-", "lease-"})
-        if (const auto at = child.rfind(mark); at != std::string::npos)
-            return {child.compare(at, 8, "__READ__") == 0,
-                    child.substr(child.find_last_of("-_") + 1)};
-    return {false, child};
-}
-
 } // namespace
 
 zookeeper_server::zookeeper_server(machine_room& room, const zookeeper_settings& s)
@@ -212,6 +199,7 @@ zookeeper::reply zookeeper_server::make(session_number whose, const zookeeper::m
 // The leader has it at once, the others a little later.
 void zookeeper_server::commit(changes what) {
     log_.push_back(std::move(what));
+    backed_.clear();
     const auto number = log_.size();
     catch_up(0, number);
     for (std::size_t who = 1; who < ensemble; ++who)
@@ -256,6 +244,7 @@ void zookeeper_server::apply(tree& nodes, const changes& what, std::int64_t numb
             n.created = n.changed = n.children_changed = number;
             n.owner = one.owner;
             n.is_container = one.is_container;
+            sort(n, last_of(one.path));
             above.children.insert(last_of(one.path));
             above.had_children = true;
             ++above.made_below;
@@ -273,6 +262,13 @@ void zookeeper_server::apply(tree& nodes, const changes& what, std::int64_t numb
             break;
         }
     }
+}
+
+// By what Curator sorts, written once more: the engine's own rule is what is tested.
+void zookeeper_server::sort(node& n, const std::string& name) {
+    n.whose = zookeeper::nonce_in(name);
+    n.place = name.substr(name.find_last_of("-_") + 1);
+    n.reads = name.find("__READ__") != std::string::npos;
 }
 
 void zookeeper_server::fire(std::size_t who, const change& one, std::int64_t number) {
@@ -311,6 +307,8 @@ zookeeper_server::session_number zookeeper_server::begin_session(process_id whos
     const auto number = static_cast<session_number>(sessions_.size() + 1);
     auto& s = sessions_[number];
     s.of = whose;
+    newest_[whose] = number;
+    backed_.clear();
     s.touched = room_.now();
     const auto half_a_tick = std::min<duration>(settings_.session / 4, 2s);
     s.early = room_.luck().between(0us, settings_.session / 3 + half_a_tick);
@@ -407,37 +405,41 @@ bool zookeeper_server::is_permit(const claim& by) const {
 // Leases: those that were made first. Readers: no writer before. Others: nobody before, but for a
 // reading under the same write.
 bool zookeeper_server::holds(const std::string& folder,
-                             const std::string& child,
+                             const node& mine,
                              std::uint32_t permits) const {
     const auto& nodes = members_[0].nodes;
-    const auto mine = sort_key(child);
-    const auto created = nodes.at(folder + '/' + child).created;
     const bool lease = last_of(folder) == "leases";
     std::uint32_t before = 0;
-    for (const auto& other : nodes.at(folder).children) {
-        const auto theirs = sort_key(other);
+    for (const auto& child : nodes.at(folder).children) {
+        const auto& other = nodes.at(folder + '/' + child);
         if (lease)
-            before += nodes.at(folder + '/' + other).created < created;
-        else if (theirs.key < mine.key && !(mine.reads && theirs.reads))
+            before += other.created < mine.created;
+        else if (other.place < mine.place && !(mine.reads && other.reads))
             ++before;
     }
     return before < (lease ? permits : 1);
 }
 
 bool zookeeper_server::backs(const claim& by) {
+    const auto [found, is_new] = backed_.try_emplace(by.nonce);
+    if (is_new)
+        found->second = find_backing(by);
+    return found->second;
+}
+
+// Of an older session nothing counts: its process does not believe in it any more.
+bool zookeeper_server::find_backing(const claim& by) const {
     const auto& nodes = members_[0].nodes;
     const auto folder = zookeeper::path_of("", by.name) + (is_permit(by) ? "/leases" : "");
     const auto found = nodes.find(folder);
     if (found == nodes.end())
         return false;
-    for (const auto& child : found->second.children) {
-        if (zookeeper::nonce_in(child) != by.nonce)
-            continue;
-        const auto owner = nodes.at(folder + '/' + child).owner;
-        if (owner == newest_of(sessions_.at(owner).of) && holds(folder, child, by.permits))
-            return true;
-    }
-    return false;
+    return std::any_of(
+        found->second.children.begin(), found->second.children.end(), [&](const auto& child) {
+            const auto& n = nodes.at(folder + '/' + child);
+            return n.whose == by.nonce && n.owner == newest_.at(sessions_.at(n.owner).of) &&
+                   holds(folder, n, by.permits);
+        });
 }
 
 void zookeeper_server::see_who_holds(const std::string& folder) {
@@ -450,14 +452,13 @@ void zookeeper_server::see_who_holds(const std::string& folder) {
     const bool is_name = path.find('/', 1) == std::string::npos;
     for (const auto& child : found->second.children) {
         const auto& n = nodes.at(folder + '/' + child);
-        const auto whose = zookeeper::nonce_in(child);
-        if (!whose || n.owner == 0 || granted_.contains(n.created) || sort_key(child).reads ||
-            !holds(folder, child, 1))
+        if (!n.whose || n.owner == 0 || n.reads || granted_.contains(n.created) ||
+            !holds(folder, n, 1))
             continue;
         granted_.insert(n.created);
         claim what;
         what.name = is_name ? zookeeper::name_of_child(path.substr(1)) : path;
-        what.nonce = *whose;
+        what.nonce = *n.whose;
         room_.granted(what, sessions_.at(n.owner).of, fence{n.created}, 0);
     }
 }
@@ -471,7 +472,7 @@ void zookeeper_server::take_away(const std::string& name) {
         if (found == nodes.end())
             continue;
         for (const auto& child : found->second.children)
-            if (zookeeper::nonce_in(child) && holds(folder, child, 1))
+            if (const auto& n = nodes.at(folder + '/' + child); n.whose && holds(folder, n, 1))
                 all.push_back({change::kind::remove, folder + '/' + child});
     }
     if (!all.empty())
@@ -479,18 +480,10 @@ void zookeeper_server::take_away(const std::string& name) {
 }
 
 // A session whose end was not heard of here takes its nodes along when its time is over.
-zookeeper_server::session_number zookeeper_server::newest_of(process_id whose) const {
-    session_number newest = 0;
-    for (const auto& [number, s] : sessions_)
-        if (s.of == whose)
-            newest = number;
-    return newest;
-}
-
 std::size_t zookeeper_server::remembers(std::optional<process_id> whose) {
     std::size_t count = 0;
     for (const auto& [path, n] : members_[0].nodes)
-        count += n.owner != 0 && (!whose || n.owner == newest_of(*whose));
+        count += n.owner != 0 && (!whose || n.owner == newest_[*whose]);
     return count;
 }
 

@@ -55,6 +55,9 @@ private:
         bool had_children = false;
         std::int32_t made_below = 0;
         std::set<std::string> children;
+        std::optional<nonce> whose{}; // as its name tells
+        bool reads = false;
+        std::string place{}; // by which Curator sorts it
     };
     struct change {
         enum class kind : std::uint8_t { make, remove, write };
@@ -103,6 +106,7 @@ private:
     void apply_next(std::size_t who);
     void catch_up(std::size_t who, std::size_t up_to);
     static void apply(tree&, const changes&, std::int64_t number);
+    static void sort(node&, const std::string& name);
     void fire(std::size_t who, const change&, std::int64_t number);
     void reap_later(const std::string& container);
     void hang_up_all(std::size_t who);
@@ -111,11 +115,10 @@ private:
     [[nodiscard]] session_number begin_session(process_id);
     void watch_session(session_number);
     void end_session(session_number);
-    [[nodiscard]] session_number newest_of(process_id) const;
 
     [[nodiscard]] bool is_permit(const claim&) const;
-    [[nodiscard]] bool
-    holds(const std::string& folder, const std::string& child, std::uint32_t permits) const;
+    [[nodiscard]] bool find_backing(const claim&) const;
+    [[nodiscard]] bool holds(const std::string& folder, const node&, std::uint32_t permits) const;
     void see_who_holds(const std::string& folder);
     void say(process_id, saying);
 
@@ -124,8 +127,10 @@ private:
     std::vector<changes> log_;
     std::vector<member> members_; // the first leads
     std::map<session_number, session> sessions_;
+    std::map<process_id, session_number> newest_; // of each process
     std::map<process_id, connection> connections_;
     std::set<std::int64_t> granted_; // by the number of the node
+    std::map<nonce, bool> backed_;   // what was found out since the last change
 };
 
 } // namespace holdfast::models

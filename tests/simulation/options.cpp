@@ -150,7 +150,6 @@ options draw_zookeeper(std::uint64_t seed) {
     for (auto& n : o.names)
         if (luck.permille(300))
             n.name = "/shop/" + n.name;
-    o.events *= 2; // each request is two or three
     return o;
 }
 
