@@ -88,6 +88,7 @@ void machine::end_session(actions& out) {
             continue;
         }
         auto fresh = new_stand(s.what);
+        fresh.order = s.order;
         fresh.join = s.join;
         fresh.asked = s.asked;
         fresh.sent = s.sent;
@@ -112,10 +113,10 @@ void machine::connected(
     for (const auto& [id, r] : removals_)
         if (!r.on_its_way)
             send_removal(id, now, out);
-    std::vector<nonce> all;
-    for (const auto& [whose, _] : stands_)
-        all.push_back(whose);
-    for (const auto& whose : all) {
+    std::map<std::uint64_t, nonce> all; // who asked first comes first
+    for (const auto& [whose, s] : stands_)
+        all.emplace(s.order, whose);
+    for (const auto& [_, whose] : all) {
         auto* const s = find(whose);
         if (s == nullptr)
             continue;
@@ -228,8 +229,10 @@ void machine::attempt(const call& c,
     }
     const auto [found, is_new] = stands_.try_emplace(what->nonce);
     auto& s = found->second;
-    if (is_new)
+    if (is_new) {
         s = new_stand(what);
+        s.order = ++last_stand_;
+    }
     s.join = join;
     s.asked = c;
     s.sent = !is_new;

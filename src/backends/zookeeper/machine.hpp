@@ -183,6 +183,7 @@ private:
             held,
         };
         std::shared_ptr<const claim> what;
+        std::uint64_t order = 0; ///< of asking
         joining join = joining::none;
         is how = is::idle;
         std::optional<call> asked;      ///< an attempt that is not answered
@@ -291,6 +292,7 @@ private:
     std::uint64_t last_op_ = 0;
     std::uint64_t last_bond_;
     std::uint64_t last_removal_ = 0;
+    std::uint64_t last_stand_ = 0;
     std::map<nonce, stand> stands_;
     std::map<std::uint64_t, removal> removals_;
     std::unordered_map<std::uint64_t, pending> pending_; // by op
