@@ -80,10 +80,9 @@ void network::up(models::request r) {
         world_.say(r.from, " ~> ", about(r), j.lost ? "  (lost)" : "");
     if (j.lost)
         return break_off(r.from);
-    auto when = world_.time() + j.delay;
+    auto when = std::max(world_.time() + j.delay, stalled_until_);
     if (in_order)
         when = l.last_up = std::max(when, l.last_up);
-    when = std::max(when, stalled_until_);
     const auto connection = l.connection;
     if (j.again && how_ == models::transport::datagrams)
         world_.at(std::max(world_.time() + *j.again, stalled_until_),

@@ -230,10 +230,22 @@ void process::perform_all(actions& wanted) {
 
 void process::perform(detail::action& one) {
     std::visit(
-        overloaded{[&](detail::do_attempt& a) { engine_->attempt(a.call, a.what, a.join); },
-                   [&](detail::do_withdraw& a) { engine_->withdraw(a.call, a.what); },
-                   [&](detail::do_release& a) { engine_->release(a.call, a.what, a.given); },
-                   [&](detail::do_renew& a) { engine_->renew(a.call, a.bonds); },
+        overloaded{[&](detail::do_attempt& a) {
+                       expect_answer(a.call, "an attempt");
+                       engine_->attempt(a.call, a.what, a.join);
+                   },
+                   [&](detail::do_withdraw& a) {
+                       expect_answer(a.call, "a withdrawal");
+                       engine_->withdraw(a.call, a.what);
+                   },
+                   [&](detail::do_release& a) {
+                       expect_answer(a.call, "a release");
+                       engine_->release(a.call, a.what, a.given);
+                   },
+                   [&](detail::do_renew& a) {
+                       expect_answer(a.call, "a renewal");
+                       engine_->renew(a.call, a.bonds);
+                   },
                    [&](detail::do_forget& a) { engine_->forget(a.bond); },
                    [&](detail::tell_wish& a) { tell(a); },
                    [&](detail::tell_goodbye& a) { static_cast<leaving*>(a.to)->told(a.result); },
@@ -279,6 +291,7 @@ void process::engine_says(std::size_t server, const models::push& p) {
 }
 
 void process::attempted(ticket number, attempt_answer answer) {
+    unanswered_.erase(number);
     ++causes_;
     ledger_.attempted(number, answer);
     decide([&](instant t, actions& out) {
@@ -291,16 +304,19 @@ void process::attempted(ticket number, attempt_answer answer) {
 }
 
 void process::withdrawn(ticket number, applied certainty) {
+    unanswered_.erase(number);
     ledger_.withdrawn(number, certainty);
     decide([&](instant t, actions& out) { core_.withdrawn(number, certainty, t, out); });
 }
 
 void process::released(ticket number, release_result result) {
+    unanswered_.erase(number);
     ledger_.released(number, result);
     decide([&](instant t, actions& out) { core_.released(number, result, t, out); });
 }
 
-void process::renewed(ticket, std::span<const renewal_answer> answers) {
+void process::renewed(ticket number, std::span<const renewal_answer> answers) {
+    unanswered_.erase(number);
     for (const auto& one : answers)
         watch_renewal(one);
     decide([&](instant t, actions& out) { core_.renewed(answers, t, out); });
@@ -382,6 +398,15 @@ void process::watch_renewal(const renewal_answer& one) {
     const auto before = std::exchange(deadlines_[one.bond], detail::deadline_of(one.terms));
     if (now() < before && before - now() < one.terms.ttl / 6)
         saw(sighting::renewed_in_the_last_sixth);
+}
+
+// The engine's own timer comes first: it was set before.
+void process::expect_answer(const call& c, const char* to_what) {
+    unanswered_.insert(c.ticket);
+    call_at(std::max(c.answer_by, now()) + 1ms, [this, number = c.ticket, to_what] {
+        if (unanswered_.contains(number))
+            throw violation{"seam", to_what, " was not answered in time"};
+    });
 }
 
 // Each thing that happens may cause a few requests, and each second a few more: no busy loops.

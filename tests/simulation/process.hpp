@@ -15,6 +15,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 namespace holdfast::simulation {
@@ -153,6 +154,7 @@ private:
     void watch_passing(const detail::hold&);
     void watch_grant(const nonce&, const detail::actions&);
     void watch_renewal(const renewal_answer&);
+    void expect_answer(const call&, const char* to_what);
     void check_work_is_bounded();
     void check_in_time(const asking&, const detail::tell_wish&);
 
@@ -167,6 +169,7 @@ private:
     std::vector<models::client_side*> clients_; // one for each server; parts of the engine
     std::unique_ptr<backend> engine_;
     std::vector<std::unique_ptr<application>> people_; // after the core, which knows their wishes
+    std::set<ticket> unanswered_;
     std::map<bond_id, instant> deadlines_;             // as last confirmed
     detail::core core_;
 
