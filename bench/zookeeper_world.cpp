@@ -3,16 +3,20 @@
 #include <fstream>
 #include <sstream>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 namespace bench {
 namespace {
 
-/// What a server says to one of its four-letter words; nothing while it does not listen.
+/// What a server says to one of its four-letter words. Nothing while it does not listen, and now
+/// and then nothing for ever while it starts.
 [[nodiscard]] std::string say(std::uint16_t port, std::string_view four_letters) {
     const int s = connect_to(port);
     if (s < 0)
         return {};
+    const timeval patience{1, 0};
+    ::setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     std::string out;
     if (::send(s, four_letters.data(), four_letters.size(), MSG_NOSIGNAL) == 4) {
         char bytes[512];
