@@ -10,6 +10,11 @@ namespace {
 
 constexpr std::size_t processes = 2, threads_each = 8, threads_of_one = 64;
 
+/// Not all engines give a lease that is handed on inside a process a fence of its own.
+[[nodiscard]] bool passes_keep_fence(const holdfast::client& client) {
+    return !client.capabilities().fence_per_pass;
+}
+
 /// One process of ours: a client, and threads that want the name until it is over.
 class worker {
 public:
@@ -21,7 +26,10 @@ public:
         together(threads_each, unused, [this](std::size_t, std::vector<float>&) {
             while (baton_.over.load() == 0) {
                 auto lease = mutex_.acquire();
-                baton_.enter(who_, lease.fence().value());
+                const auto fence = lease.fence().value();
+                const bool kept =
+                    baton_.last == who_ && fence == baton_.last_fence && passes_keep_fence(client_);
+                baton_.enter(who_, kept ? 0 : fence);
                 baton_.leave(who_);
                 check(lease.release() == holdfast::release_result::released,
                       "the release is certain");
@@ -59,7 +67,7 @@ struct twofold {
 };
 
 /// The counter is protected by nothing but the lock.
-sample inside_one(holdfast::mutex& lock, std::uint64_t cycles) {
+sample inside_one(const holdfast::client& client, holdfast::mutex& lock, std::uint64_t cycles) {
     std::uint64_t counter = 0;
     std::int64_t last = 0;
     std::vector<float> latencies;
@@ -68,7 +76,7 @@ sample inside_one(holdfast::mutex& lock, std::uint64_t cycles) {
             const auto begin = now_ns();
             auto lease = lock.acquire();
             const auto fence = lease.fence().value();
-            check(fence > last, "the fence grows");
+            check(fence > last || (fence == last && passes_keep_fence(client)), "the fence grows");
             last = fence;
             over = ++counter >= cycles;
             check(lease.release() == holdfast::release_result::released, "the release is certain");
@@ -145,7 +153,7 @@ void in_one_process(const world& here,
     const auto client = holdfast::open(how.url);
     holdfast::mutex lock{client, "one"};
     std::vector<rival> rivals = {
-        {{"holdfast", cycles, [&](std::uint64_t n) { return inside_one(lock, n); }}, {}}};
+        {{"holdfast", cycles, [&](std::uint64_t n) { return inside_one(client, lock, n); }}, {}}};
     world::join(rivals, them.who, "one 64", them.cycles, them.at_most);
     here.contest(how, out, "one name, 64 threads of one process", where, rivals);
 }
