@@ -1,20 +1,13 @@
 #pragma once
 
-// The real Redisson and ourselves, each in a process of its own, on one server. Both understand the
-// same commands, so a test is written once and done with the parts exchanged.
+// The real Redisson and ourselves, each in a process of its own, on one server.
 
 #include "interop/dump.hpp"
-#include "interop/peer.hpp"
-
-#include <gtest/gtest.h>
-
-#include <optional>
-#include <string>
-#include <utility>
+#include "interop/parties.hpp"
 
 namespace holdfast::interop {
 
-class with_both : public ::testing::TestWithParam<std::string> {
+class with_both : public parties {
 protected:
     void SetUp() override {
         HOLDFAST_NEEDS(servers::redis_server::missing());
@@ -25,16 +18,6 @@ protected:
         for (auto* one : {&*java, &*ours})
             for (const std::string client : {"c1", "c2"})
                 one->ask("client", client, "single", "address=" + server->address());
-    }
-
-    /// First Java in the one part and us in the other, then the other way round.
-    struct parts {
-        peer& one;
-        peer& other;
-        std::string said; ///< for messages, and for names that are used once
-    };
-    [[nodiscard]] std::vector<parts> both_ways() {
-        return {{*java, *ours, "java-first"}, {*ours, *java, "ours-first"}};
     }
 
     /// A client whose leases are short and renewed.
@@ -52,8 +35,6 @@ protected:
     }
 
     std::optional<servers::redis_server> server;
-    std::optional<peer> java;
-    std::optional<peer> ours;
 };
 
 } // namespace holdfast::interop

@@ -1,21 +1,25 @@
-// Our own locks in a process of their own, driven as redisson/Peer.java is: the same commands, so
-// that a test can say the same to both and compare, and can kill either of them.
+// Our own locks in a process of their own, driven as redisson/Peer.java and curator/Peer.java are:
+// the same commands, so that a test can say the same to both and compare, and can kill either.
 //
 //   client C single|sentinel|cluster address=h:p[,h:p…] [master=N] [watchdog_ms=N] [layout=plain]
 //            [semaphore=plain] [announce=publish|spublish|both] [counter=h:p]
 //                               watchdog_ms: the ttl that is renewed. counter: where keys to count
 //                               are, if not at the address
+//   client C zookeeper address=h:p[,h:p…][/chroot] [session_ms=N] [mutexes=semaphore]
 //   lock C H KIND NAME [lease_ms] · trylock C H KIND NAME wait_ms lease_ms · unlock C H KIND NAME
 //   held C H KIND NAME         "yes" while the newest lease of this hand is held
-//   count C H KIND NAME KEY n  n times: lock, read KEY, pause up to 1 ms, write it plus 1, unlock
+//   count C H KIND NAME KEY n  n times: lock, read KEY, pause up to 1 ms, write it plus 1, unlock.
+//                              On ZooKeeper KEY is a file
 //   guard C H KIND NAME KEY n  the same, and fails if somebody else has written meanwhile; a reader
 //                              only looks
 //   permit C H set|acquire|tryacquire|release NAME …
 //   semaphore C H set|acquire|tryacquire|release NAME 1 …      with semaphore=plain
 //
 // KIND: plain, fair, read, write, spin, fenced, permit, semaphore, multi. A fenced lock answers its
-// fence.
+// fence. Curator's mutex and semaphore_mutex are plain ones; lockable_read and lockable_write
+// belong to the hand, which may thus read while it writes.
 
+#include "cli/program.hpp"
 #include "promise.hpp"
 #include "servers/redis_link.hpp"
 
@@ -27,6 +31,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <fcntl.h>
 #include <iostream>
 #include <map>
 #include <mutex>
@@ -56,16 +61,66 @@ words split(const std::string& text, char at) {
     return parts;
 }
 
+/// A number that those who count read and write: a key in Redis, or a file.
+class counter {
+public:
+    counter(std::uint16_t redis_port, std::string key) : key_{std::move(key)} {
+        if (redis_port != 0)
+            redis_.emplace(servers::redis_link::over_tcp(redis_port));
+        else
+            file_ = cli_tests::descriptor{::open(key_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)};
+    }
+
+    [[nodiscard]] long long read() {
+        if (redis_) {
+            const auto found = redis_->ask({"GET", key_});
+            return found.is_nil() ? 0 : std::stoll(found.text);
+        }
+        char digits[width + 1] = {};
+        return ::pread(file_.number(), digits, width, 0) <= 0 ? 0 : std::stoll(digits);
+    }
+
+    void write(long long number) {
+        const auto text = std::to_string(number);
+        if (redis_) {
+            redis_->ask({"SET", key_, text});
+            return;
+        }
+        // As many bytes as ever, at once: who is killed leaves the old number or the new one.
+        const auto digits = std::string(width - text.size(), '0') + text;
+        if (::pwrite(file_.number(), digits.data(), digits.size(), 0) != width)
+            throw std::runtime_error{"the counter cannot be written"};
+    }
+
+private:
+    static constexpr std::size_t width = 20;
+    std::string key_;
+    std::optional<servers::redis_link> redis_;
+    cli_tests::descriptor file_;
+};
+
 struct party_of_test {
     client ours;
     duration ttl;
-    std::uint16_t counter_port;
+    std::uint16_t counter_port; ///< 0: counters are files
 };
 
+using settings = std::map<std::string, std::string>;
+
+party_of_test open_on_zookeeper(settings set) {
+    const auto session = set.contains("session_ms") ? set["session_ms"] : "30000";
+    auto url = "zookeeper://" + set["address"] + "?session=" + session + "ms";
+    if (set.contains("mutexes"))
+        url += "&mutex=" + set["mutexes"];
+    return {open(url), milliseconds(session), 0};
+}
+
 party_of_test open_as(const words& said) { // C topology setting=value…
-    std::map<std::string, std::string> set;
+    settings set;
     for (std::size_t i = 2; i < said.size(); ++i)
         set.emplace(said[i].substr(0, said[i].find('=')), said[i].substr(said[i].find('=') + 1));
+    if (said[1] == "zookeeper")
+        return open_on_zookeeper(set);
     const auto scheme = said[1] == "single" ? std::string{"redis"} : "redis+" + said[1];
     auto url = scheme + "://" + set["address"];
     if (set.contains("master"))
@@ -120,6 +175,8 @@ private:
 
     std::string done(const words& said) { // verb C H …
         const auto& verb = said.at(0);
+        if (said.size() > 4 && said[3].starts_with("lockable_"))
+            return lockable(verb, said[3], said[4]);
         if (verb == "lock")
             return lock(said, forever, said.size() > 5 ? said[5] : "-1");
         if (verb == "trylock")
@@ -192,22 +249,31 @@ private:
         return "";
     }
 
+    std::string
+    lockable(const std::string& verb, const std::string& kind, const std::string& name) {
+        auto& one = lockables_.try_emplace(name, of_.ours, name).first->second;
+        const bool writes = kind == "lockable_write";
+        if (verb == "lock")
+            writes ? one.lock() : one.lock_shared();
+        else
+            writes ? one.unlock() : one.unlock_shared();
+        return "";
+    }
+
     std::string count(const words& said) {
-        auto keys = servers::redis_link::over_tcp(of_.counter_port);
-        const auto& key = said.at(5);
+        counter at{of_.counter_port, said.at(5)};
         for (auto left = std::stoi(said.at(6)); left > 0; --left) {
             auto got = acquired(said, forever, "-1");
-            const auto before = keys.ask({"GET", key});
+            const auto before = at.read();
             std::this_thread::sleep_for(std::chrono::microseconds{chance_() % 1000});
-            if (said.at(0) == "guard" && !(keys.ask({"GET", key}) == before))
+            if (said.at(0) == "guard" && at.read() != before)
                 throw std::runtime_error{std::string{promise_broken} + "somebody else was here"};
             if (said.at(3) == "read") {
                 got.reset();
                 std::this_thread::sleep_for(std::chrono::milliseconds{3}); // writers get their turn
                 continue;
             }
-            const auto number = before.is_nil() ? 0 : std::stoll(before.text);
-            keys.ask({"SET", key, std::to_string(number + 1)});
+            at.write(before + 1);
         }
         return said.at(6);
     }
@@ -253,6 +319,7 @@ private:
     party_of_test& of_;
     std::map<std::string, std::vector<held_lease>> mine_; // by kind and name
     std::map<std::string, held_lease> permits_out_;
+    std::map<std::string, shared_mutex> lockables_; // by name
     std::uint32_t permits_ = 1;
     int last_permit_ = 0;
     std::minstd_rand chance_{std::random_device{}()};

@@ -2,7 +2,9 @@
 #include "cli/program.hpp"
 
 #include <algorithm>
+#include <map>
 #include <regex>
+#include <set>
 #include <sstream>
 #include <tuple>
 
@@ -54,6 +56,40 @@ std::string dump(servers::zookeeper_tree& tree, const names& called) {
         if (!node.data.empty())
             all += " = " + renamed(node.data, called);
         all += '\n';
+    }
+    return all;
+}
+
+std::string anonymous(servers::zookeeper_tree& tree) {
+    static const std::regex number{"-?[0-9]{10}$"};
+    std::map<std::string, std::set<std::string>> numbers; // of the children of each
+    std::vector<std::int64_t> sessions;
+    const auto nodes = in_order(tree, "/");
+    const auto parent_of = [](const servers::znode& node) {
+        return node.path.substr(0, node.path.rfind('/'));
+    };
+    for (const auto& node : nodes) {
+        std::smatch found;
+        if (std::regex_search(node.path, found, number))
+            numbers[parent_of(node)].insert(found.str());
+        if (std::find(sessions.begin(), sessions.end(), node.owner) == sessions.end() &&
+            node.owner != 0)
+            sessions.push_back(node.owner);
+    }
+    std::string all;
+    for (const auto& node : nodes) {
+        if (node.owner == 0) {
+            all += node.path + '\n';
+            continue;
+        }
+        auto name = without_guids(node.name());
+        const auto& siblings = numbers[parent_of(node)];
+        if (std::smatch found; std::regex_search(name, found, number)) {
+            const auto rank = std::distance(siblings.begin(), siblings.find(found.str()));
+            name = found.prefix().str() + '#' + std::to_string(rank);
+        }
+        const auto session = std::find(sessions.begin(), sessions.end(), node.owner);
+        all += "  " + name + " s" + std::to_string(session - sessions.begin()) + '\n';
     }
     return all;
 }

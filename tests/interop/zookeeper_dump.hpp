@@ -24,4 +24,10 @@ namespace holdfast::interop {
 [[nodiscard]] std::string
 dump_when(const std::string& expected, servers::zookeeper_tree&, const names& = {});
 
+/// As dump, but of data nothing, and of numbers and sessions only which came first.
+///
+///   /orders
+///     _c_*-lock-#0 s0
+[[nodiscard]] std::string anonymous(servers::zookeeper_tree&);
+
 } // namespace holdfast::interop

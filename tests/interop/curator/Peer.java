@@ -16,7 +16,8 @@
 //   revoked C H PATH wait_ms               whether it was asked, once for each time
 //   revoke C H NODE                        asks the holder of this node
 //
-// KIND: mutex, semaphore_mutex, read, write, multi (PATH is a list of mutexes); for count and guard also permit.
+// KIND: mutex, semaphore_mutex, read, write, multi (PATH is a list of mutexes); for count and guard also permit. A mutex
+// is always fair, so fair is another word for it.
 // Nothing is set that Curator would not set by itself, but the time-outs above.
 
 import java.io.RandomAccessFile;
@@ -138,7 +139,7 @@ public class Peer extends Driven<Peer.Connected> {
 
     private InterProcessLock lock(List<String> words) {
         Connected client = client(words);
-        String kind = words.get(2);
+        String kind = words.get(2).equals("fair") ? "mutex" : words.get(2);
         String path = words.get(3);
         return client.locks.computeIfAbsent(kind + " " + path, key -> makeLock(client, kind, path));
     }

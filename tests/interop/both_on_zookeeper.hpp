@@ -1,0 +1,72 @@
+#pragma once
+
+// The real Curator and ourselves, each in a process of its own, on one server.
+
+#include "interop/parties.hpp"
+#include "interop/zookeeper_dump.hpp"
+#include "servers/folder.hpp"
+#include "servers/zookeeper.hpp"
+
+#include <fstream>
+#include <initializer_list>
+
+namespace holdfast::interop {
+
+class with_both_on_zookeeper : public parties {
+protected:
+    void SetUp() override {
+        HOLDFAST_NEEDS(servers::zookeeper_server::missing());
+        HOLDFAST_NEEDS(peer::curator_missing(GetParam()));
+        server.emplace();
+        tree.emplace(server->address());
+        java.emplace(peer::curator(GetParam()));
+        ours.emplace(peer::ours());
+        for (auto* one : {&*java, &*ours})
+            for (const std::string client : {"c1", "c2", "s1", "s2"})
+                open(*one, client, std::chrono::seconds{20});
+    }
+
+    /// Those that begin with s have Curator's semaphores for mutexes.
+    void open(peer& one, const std::string& client, std::chrono::milliseconds session) {
+        one.ask("client",
+                client,
+                "zookeeper",
+                "session_ms=" + std::to_string(session.count()),
+                (client.starts_with('s') ? "mutexes=semaphore " : "") +
+                    ("address=" + server->address()));
+    }
+
+    /// A client for locks of this kind.
+    [[nodiscard]] static std::string client_of(const std::string& kind, int number) {
+        return (kind == "semaphore_mutex" ? "s" : "c") + std::to_string(number);
+    }
+
+    [[nodiscard]] static std::string path_of(const std::string& begin, const std::string& kind) {
+        const auto path = "/" + begin + "-" + kind;
+        return kind == "multi" ? path + "-a," + path + "-b," + path + "-c" : path;
+    }
+
+    [[nodiscard]] bool has_children(const std::string& path, std::size_t many) {
+        return cli_tests::comes_true(std::chrono::seconds{20},
+                                     [&] { return tree->children(path).size() == many; });
+    }
+
+    void revive(std::optional<peer>& who) {
+        who.reset();
+        who.emplace(&who == &java ? peer::curator(GetParam()) : peer::ours());
+    }
+
+    // Counters are files.
+    [[nodiscard]] std::string counter(const std::string& of) const { return room / of; }
+    [[nodiscard]] std::int64_t counted(const std::string& of) const {
+        std::int64_t number = 0;
+        std::ifstream{counter(of)} >> number;
+        return number;
+    }
+
+    const servers::folder room;
+    std::optional<servers::zookeeper_server> server;
+    std::optional<servers::zookeeper_tree> tree;
+};
+
+} // namespace holdfast::interop
