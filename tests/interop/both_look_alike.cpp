@@ -5,14 +5,10 @@
 // And apart from who holds, how often, and Redisson's notes about its own unlocking.
 
 #include "interop/both.hpp"
-
-#include <deque>
-#include <utility>
+#include "interop/look_alike.hpp"
 
 namespace holdfast::interop {
 namespace {
-
-using namespace std::chrono_literals;
 
 class both_look_alike : public with_both {
 protected:
@@ -26,70 +22,10 @@ protected:
                           "redisson_unlock_latch:"});
     }
 
-    using steps = std::vector<std::string>;
-
-    /// Each step is done, or begun if it is to wait; then it is looked at what is there.
     void compare(const steps& all) {
-        const auto by_java = pictures(*java, all, {});
-        const auto by_us = pictures(*ours, all, by_java);
-        for (std::size_t i = 0; i < all.size(); ++i) {
-            if (is_compared(all[i])) {
-                EXPECT_EQ(by_java[i], by_us[i]) << "after " << all[i];
-            }
-        }
+        likeness{{[this] { return looks(); }, [this] { server->ask({"FLUSHALL"}); }}}.expect(
+            *java, *ours, all);
     }
-
-private:
-    [[nodiscard]] static bool is_compared(const std::string& step) {
-        return step.find(" set ") == std::string::npos; // we write that with the first permit
-    }
-
-    [[nodiscard]] std::vector<std::string>
-    pictures(peer& who, const steps& all, const std::vector<std::string>& expected) {
-        server->ask({"FLUSHALL"});
-        std::vector<std::string> seen;
-        std::deque<peer::ticket> waiting;
-        for (const auto& step : all) {
-            if (step.starts_with("(waits) ")) {
-                waiting.push_back(who.begin(step.substr(8)));
-                EXPECT_FALSE(who.has_answered(waiting.back(), 200ms)) << step;
-            } else {
-                auto words = step;
-                if (const auto at = words.find("PERMIT"); at != std::string::npos)
-                    words.replace(at, 6, last_permit_);
-                const auto answer = who.ask(words);
-                if (words.find(" acquire ") != std::string::npos)
-                    last_permit_ = answer;
-                if (words.starts_with("unlock") && !waiting.empty()) { // it is the next one's turn
-                    EXPECT_NO_THROW(who.end(waiting.front(), 20s)) << step;
-                    waiting.pop_front();
-                }
-            }
-            const bool knows = seen.size() < expected.size() && is_compared(step);
-            seen.push_back(knows ? once_like(expected[seen.size()]) : at_rest());
-        }
-        return seen;
-    }
-
-    /// Redisson cleans up behind its answer; nothing else changes by itself.
-    [[nodiscard]] std::string at_rest() const {
-        auto now = looks();
-        static_cast<void>(cli_tests::comes_true(300ms, [&] {
-            auto later = looks();
-            return std::exchange(now, later) != later;
-        }));
-        return now;
-    }
-    [[nodiscard]] std::string once_like(const std::string& expected) const {
-        std::string now;
-        static_cast<void>(cli_tests::comes_true(3s, [&] {
-            now = looks();
-            return now == expected;
-        }));
-        return now;
-    }
-
-    std::string last_permit_;
 };
 
 INSTANTIATE_TEST_SUITE_P(real,

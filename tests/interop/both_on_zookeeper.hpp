@@ -22,8 +22,12 @@ protected:
         java.emplace(peer::curator(GetParam()));
         ours.emplace(peer::ours());
         for (auto* one : {&*java, &*ours})
-            for (const std::string client : {"c1", "c2", "s1", "s2"})
-                open(*one, client, std::chrono::seconds{20});
+            open_all(*one);
+    }
+
+    void open_all(peer& one) {
+        for (const std::string client : {"c1", "c2", "s1", "s2"})
+            open(one, client, std::chrono::seconds{20});
     }
 
     /// Those that begin with s have Curator's semaphores for mutexes.
@@ -54,6 +58,7 @@ protected:
     void revive(std::optional<peer>& who) {
         who.reset();
         who.emplace(&who == &java ? peer::curator(GetParam()) : peer::ours());
+        open_all(*who);
     }
 
     // Counters are files.

@@ -8,8 +8,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <optional>
+#include <sstream>
 #include <string>
+#include <vector>
 
 namespace holdfast::interop {
 
@@ -23,6 +26,31 @@ namespace holdfast::interop {
         session.password +=
             static_cast<char>(std::stoi(told.substr(space + 1 + 2 * i, 2), nullptr, 16));
     return session;
+}
+
+/// Everything whose end or change somebody is told of, as "path by session". Of children nothing.
+[[nodiscard]] inline std::vector<std::string> watches(const servers::zookeeper_server& server) {
+    std::vector<std::string> all;
+    std::string path;
+    std::istringstream lines{server.tell("wchp")}; // a path, then its sessions, indented
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with('/'))
+            path = line;
+        else if (line.starts_with("\t0x") && !path.starts_with("/zookeeper"))
+            all.push_back(path + " by " + line.substr(3));
+    }
+    return all;
+}
+
+/// It is in the queue, and knows whom it waits for. Curator hangs if its session ends before that.
+[[nodiscard]] inline bool
+comes_to_wait(peer& java, const std::string& client, const servers::zookeeper_server& server) {
+    const auto by = " by " + session_text(session_of(java, client).id);
+    return cli_tests::comes_true(std::chrono::seconds{20}, [&] {
+        const auto all = watches(server);
+        return std::any_of(
+            all.begin(), all.end(), [&](const std::string& one) { return one.ends_with(by); });
+    });
 }
 
 class with_curator : public ::testing::TestWithParam<std::string> {

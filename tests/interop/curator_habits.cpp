@@ -102,6 +102,7 @@ TEST_P(curator_habits, who_loses_its_session_in_a_queue_lines_up_again) {
     expect("/orders\n"
            "  _c_*-lock-0000000000 c1 = ADDRESS\n"
            "  _c_*-lock-0000000001 c2 = ADDRESS\n");
+    ASSERT_TRUE(comes_to_wait(*java, "c2", *server));
     expire("c2");
     EXPECT_TRUE(comes_through("c2", "CONNECTED,SUSPENDED,LOST,RECONNECTED"))
         << java->ask("states c2");

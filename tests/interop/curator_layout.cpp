@@ -2,8 +2,6 @@
 
 #include "interop/curator.hpp"
 
-#include <sstream>
-
 namespace holdfast::interop {
 namespace {
 
@@ -21,17 +19,10 @@ protected:
         return newest.path;
     }
 
-    /// Everything that somebody is told of, as "path by client".
     [[nodiscard]] std::vector<std::string> watches() const {
-        std::vector<std::string> all;
-        std::string path;
-        std::istringstream lines{server->tell("wchp")}; // a path, then its sessions, indented
-        for (std::string line; std::getline(lines, line);) {
-            if (line.starts_with('/'))
-                path = line;
-            else if (line.starts_with("\t0x") && !path.starts_with("/zookeeper"))
-                all.push_back(path + " by " + renamed(line.substr(3), called));
-        }
+        auto all = interop::watches(*server);
+        for (auto& one : all)
+            one = renamed(one, called);
         return all;
     }
     void expect_watches(const std::vector<std::string>& expected) {
