@@ -162,7 +162,7 @@ zookeeper::reply zookeeper_server::execute(session_number whose, const zookeeper
     const auto& nodes = members_[0].nodes;
     if (!sessions_.at(whose).alive)
         return {.how = outcome::over};
-    if (const auto* m = std::get_if<zookeeper::make>(&op.what))
+    if (const auto* m = std::get_if<zookeeper::create>(&op.what))
         return make(whose, *m);
     if (const auto* r = std::get_if<zookeeper::remove>(&op.what)) {
         if (!nodes.contains(r->path))
@@ -176,7 +176,7 @@ zookeeper::reply zookeeper_server::execute(session_number whose, const zookeeper
     return {.how = outcome::ok}; // or it was a beat, or to catch up
 }
 
-zookeeper::reply zookeeper_server::make(session_number whose, const zookeeper::make& m) {
+zookeeper::reply zookeeper_server::make(session_number whose, const zookeeper::create& m) {
     const auto& nodes = members_[0].nodes;
     const auto above = nodes.find(parent_of(m.path));
     if (above == nodes.end())
@@ -512,7 +512,7 @@ std::string told(const words& w) {
             [](const zookeeper::operation& op) {
                 return std::visit(
                            overloaded{
-                               [](const zookeeper::make& m) { return "make " + m.path; },
+                               [](const zookeeper::create& m) { return "make " + m.path; },
                                [](const zookeeper::list& l) {
                                    return "list " + l.path + (l.watch ? " and watch" : "");
                                },

@@ -100,7 +100,7 @@ private:
     void ask_leader(connection&, waiting&);
     [[nodiscard]] zookeeper::reply read(connection&, const zookeeper::operation&);
     [[nodiscard]] zookeeper::reply execute(session_number, const zookeeper::operation&);
-    [[nodiscard]] zookeeper::reply make(session_number, const zookeeper::make&);
+    [[nodiscard]] zookeeper::reply make(session_number, const zookeeper::create&);
 
     void commit(changes);
     void apply_next(std::size_t who);
