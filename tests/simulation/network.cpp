@@ -63,7 +63,7 @@ namespace {
     if (!r.says || !std::holds_alternative<zookeeper::operation>(*r.says))
         return std::nullopt;
     const auto* const m =
-        std::get_if<zookeeper::make>(&std::get<zookeeper::operation>(*r.says).what);
+        std::get_if<zookeeper::create>(&std::get<zookeeper::operation>(*r.says).what);
     return m == nullptr ? std::nullopt
                         : zookeeper::nonce_in(m->path.substr(m->path.rfind('/') + 1));
 }
