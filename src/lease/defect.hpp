@@ -31,6 +31,18 @@ enum class defect : std::uint8_t {
     quorum_deadline_of_reply = 25, // Q5: counted from the last answer
     quorum_releases_grants = 26,   // Q7: who may have it, but did not say so, is not asked
     quorum_no_quarantine = 27,     // Q6, in the simulated members: empty, and back at once
+
+    // Of the machine that talks to ZooKeeper.
+    zookeeper_older_session = 31,   // Z1: what an earlier session made is taken for ours
+    zookeeper_always_next = 32,     // Z2: whoever goes, we are first, and nobody looks
+    zookeeper_makes_again = 33,     // Z3: what may have been made is not looked for
+    zookeeper_leaves_orphans = 34,  // Z4: nor when nobody wants it any more
+    zookeeper_unknown_renews = 35,  // Z5: a beat without an answer counts
+    zookeeper_link_renews = 36,     // Z6: who has a connection needs no leader
+    zookeeper_seeks_anywhere = 37,  // Z7: on a server that lags
+    zookeeper_anchor_of_reply = 38, // Z8: a write counts from its answer
+    zookeeper_removes_once = 39,    // Z9: a removal without an answer is not repeated
+    zookeeper_writers_next = 40,    // Z10: a reading under the write before us is not expected
 };
 
 #if defined(HOLDFAST_MUTANTS) && HOLDFAST_MUTANTS

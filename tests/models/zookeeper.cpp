@@ -204,7 +204,7 @@ void zookeeper_server::commit(changes what) {
     catch_up(0, number);
     for (std::size_t who = 1; who < ensemble; ++who)
         room_.call_after(room_.luck().between(0us, settings_.lag), [this, who, number] {
-            if (!members_[who].cut_off)
+            if (!members_[who].cut_off && !members_[who].slow)
                 catch_up(who, number);
         });
     const auto changed = log_.back();
@@ -357,11 +357,10 @@ void zookeeper_server::restart(memory) {
     const auto who = luck.below(ensemble);
     if (who == 0 || luck.permille(500))
         return hang_up_all(who);
-    members_[who].cut_off = true;
+    const bool slow = luck.permille(500);
+    (slow ? members_[who].slow : members_[who].cut_off) = true;
     room_.call_after(luck.between(0us, settings_.session), [this, who] {
-        if (!members_[who].cut_off)
-            return;
-        if (room_.luck().permille(500)) // it has noticed that it has no leader
+        if (members_[who].cut_off && room_.luck().permille(500)) // it has noticed: no leader
             hang_up_all(who);
         join(who);
     });
@@ -381,7 +380,7 @@ void zookeeper_server::hang_up_all(std::size_t who) {
 }
 
 void zookeeper_server::join(std::size_t who) {
-    members_[who].cut_off = false;
+    members_[who].cut_off = members_[who].slow = false;
     std::vector<process_id> all;
     for (auto& [to, c] : connections_)
         if (c.at == who)

@@ -7,10 +7,10 @@
 //            ◀── replies in the same order ── reads: what it has applied      log: 1 2 3 4 …
 //                events of watches, once
 //
-// A server lags, but a session never sees less than it has seen. It may be cut off from the leader,
-// and still answer reads and pings: the leader hears nothing of those sessions meanwhile. A session
-// is ended by the leader's clock, up to a third of its time and half a tick after the last word too
-// early. Containers vanish some time after they are empty.
+// A server lags, sometimes for long, but a session never sees less than it has seen. It may be cut
+// off from the leader, and still answer reads and pings: the leader hears nothing of those sessions
+// meanwhile. A session is ended by the leader's clock, up to a third of its time and half a tick
+// after the last word too early. Containers vanish some time after they are empty.
 //
 // Who holds is said by the tree alone, by Curator's rule, at the leader.
 
@@ -79,7 +79,8 @@ private:
     struct member {
         tree nodes;
         std::size_t applied = 0; // how many transactions
-        bool cut_off = false;
+        bool cut_off = false;    // from the leader
+        bool slow = false;       // hears of nothing new, but is heard
     };
     struct waiting {
         zookeeper::operation what;

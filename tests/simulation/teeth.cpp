@@ -46,6 +46,17 @@ constexpr mutant all_mutants[] = {
     {defect::quorum_deadline_of_reply, "q5_deadline_of_reply", draw_quorum},
     {defect::quorum_no_quarantine, "q6_no_quarantine", draw_quorum},
     {defect::quorum_releases_grants, "q7_releases_grants", draw_quorum},
+    {defect::zookeeper_older_session, "z1_older_session", draw_zookeeper},
+    {defect::zookeeper_always_next, "z2_always_next", draw_zookeeper},
+    {defect::zookeeper_makes_again, "z3_makes_again", draw_zookeeper},
+    {defect::zookeeper_leaves_orphans, "z4_leaves_orphans", draw_zookeeper},
+    {defect::zookeeper_unknown_renews, "z5_unknown_renews", draw_zookeeper},
+    {defect::zookeeper_link_renews, "z6_link_renews", draw_zookeeper},
+    {defect::zookeeper_seeks_anywhere, "z7_seeks_anywhere", draw_zookeeper},
+    {defect::zookeeper_anchor_of_reply, "z8_anchor_of_reply", draw_zookeeper},
+    {defect::zookeeper_removes_once, "z9_removes_once", draw_zookeeper},
+    {defect::zookeeper_writers_next, "z10_writers_next", draw_zookeeper},
+    {defect::no_drift_no_margin, "z11_no_margin", draw_zookeeper},
 };
 
 class teeth : public testing::TestWithParam<mutant> {

@@ -1,4 +1,5 @@
 #include "backends/zookeeper/machine.hpp"
+#include "lease/defect.hpp"
 #include "runtime/assert.hpp"
 
 #include <algorithm>
@@ -6,6 +7,9 @@
 
 namespace holdfast::zookeeper {
 namespace {
+
+using detail::defect;
+using detail::has;
 
 using namespace std::chrono_literals;
 
@@ -183,13 +187,16 @@ void machine::renew(const call& c, const std::vector<bond_id>& bonds, instant no
         else
             known.push_back({.bond = bond, .outcome = renewed::lost, .terms = {}});
     }
-    if (ours && session_.up) {
+    if (ours && session_.up && has(defect::zookeeper_link_renews)) {
+        confirmed(now);
+        known.push_back({session_.bond, renewed::yes, terms()});
+    } else if (ours && session_.up) {
         const auto op =
             send(beat{}, {.what = step::renewed, .sent = now, .when = c, .others = known}, out);
         return set_timer(c.answer_by, {.what = alarm::renewal, .op = op});
-    }
-    if (ours)
+    } else if (ours) {
         known.push_back({.bond = session_.bond, .outcome = renewed::unknown, .terms = {}});
+    }
     out.emplace_back(tell_renewed{c.ticket, std::move(known)});
 }
 
@@ -397,7 +404,7 @@ void machine::on_made(stand& s, const pending& p, const reply& r, instant now, a
         break;
     case outcome::lost:
     case outcome::over:
-        at.how = place::is::in_doubt;
+        at.how = has(defect::zookeeper_makes_again) ? place::is::absent : place::is::in_doubt;
         break;
     case outcome::exists: // a reader's node, made by an earlier try of ours
         at.how = place::is::in_doubt;
@@ -579,7 +586,8 @@ void machine::fail(stand& s, failure why, instant now, actions& out) {
 void machine::seek(stand& s, place& p, instant now, actions& out) {
     if (s.seeking != op_id{})
         return;
-    send(catch_up{p.folder}, {.what = step::nothing}, out);
+    if (!has(defect::zookeeper_seeks_anywhere))
+        send(catch_up{p.folder}, {.what = step::nothing}, out);
     s.seeking = send(list{p.folder},
                      {.what = step::found, .whose = s.what->nonce, .sent = now, .folder = p.folder},
                      out);
@@ -626,7 +634,8 @@ void machine::on_verified(stand& s, place& p, op_id op, const reply& r, instant 
     s.seeking = {};
     if (is_unanswered(r.how) || p.how != place::is::in_doubt)
         return;
-    if (r.how == outcome::ok && r.facts.session == session_.id) {
+    if (r.how == outcome::ok &&
+        (r.facts.session == session_.id || has(defect::zookeeper_older_session))) {
         p.how = place::is::there;
         p.number = r.facts.created_by;
         return proceed(s, now, out);
@@ -692,11 +701,12 @@ void machine::noticed(op_id op, seen what, instant now, actions& out) {
     if (what == seen::changed) // a note of his: still there
         return watch_with(*s, look{s->watched, true}, step::watching, now, out);
     s->watch = {};
-    if (what != seen::deleted || !s->next || s->lease.how != place::is::absent)
+    if (what != seen::deleted || !(s->next || has(defect::zookeeper_always_next)) ||
+        s->lease.how != place::is::absent)
         return proceed(*s, now, out);
     const bool permit = is_permit(*s->what);
     its_turn(*s, false, now, out);
-    if (!permit)
+    if (!permit && !has(defect::zookeeper_always_next))
         send(list{s->queue.folder}, {.what = step::checked, .whose = whose, .sent = now}, out);
 }
 
@@ -716,7 +726,7 @@ void machine::clear_away(stand& s, instant now, actions& out) {
     for (auto* const p : {&s.queue, &s.lease}) {
         if (p->how == place::is::being_made)
             return;
-        if (p->how == place::is::in_doubt) {
+        if (p->how == place::is::in_doubt && !has(defect::zookeeper_leaves_orphans)) {
             if (session_.up)
                 seek(s, *p, now, out);
             return;
@@ -773,7 +783,7 @@ void machine::on_removed(std::uint64_t id, const pending& p, const reply& r, act
     if (found == removals_.end())
         return;
     auto& gone = found->second;
-    if (is_unanswered(r.how)) {
+    if (is_unanswered(r.how) && !has(defect::zookeeper_removes_once)) {
         gone.on_its_way = false;
         gone.tried_before = true;
         return;
@@ -807,7 +817,9 @@ void machine::replied(op_id op, const reply& r, instant now, actions& out) {
     auto taken = pending_.extract(static_cast<std::uint64_t>(op));
     if (taken.empty())
         return;
-    const auto& p = taken.mapped();
+    auto& p = taken.mapped();
+    if (has(defect::zookeeper_anchor_of_reply))
+        p.sent = now;
     if (r.how != outcome::ok)
         watches_.erase(static_cast<std::uint64_t>(op)); // it was not set
     switch (p.what) {
@@ -895,6 +907,10 @@ void machine::on_time(instant now, actions& out) {
                 auto& p = taken.mapped();
                 p.others.push_back(
                     {.bond = session_.bond, .outcome = renewed::unknown, .terms = {}});
+                if (has(defect::zookeeper_unknown_renews)) {
+                    confirmed(p.sent);
+                    p.others.back() = {session_.bond, renewed::yes, terms()};
+                }
                 out.emplace_back(tell_renewed{p.when.ticket, std::move(p.others)});
             }
             break;

@@ -1,4 +1,5 @@
 #include "backends/zookeeper/names.hpp"
+#include "lease/defect.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -247,7 +248,8 @@ standing stand_of(std::string_view mine, const std::vector<std::string>& childre
     s.how = s.before == 0 ? standing::is::first : standing::is::behind;
     // Behind a writer, a reader may still appear under that write, with its number: a writer must
     // look again.
-    s.next = s.before == 1 && !wrapped && (only_locks || i_read);
+    s.next = s.before == 1 && !wrapped &&
+             (only_locks || i_read || detail::has(detail::defect::zookeeper_writers_next));
     return s;
 }
 
