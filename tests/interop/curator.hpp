@@ -42,7 +42,8 @@ namespace holdfast::interop {
     return all;
 }
 
-/// It is in the queue, and knows whom it waits for. Curator hangs if its session ends before that.
+/// It is in the queue, and is told when the one ahead goes. If its session ends before that,
+/// Curator waits for that one all the same, and lines up again only then.
 [[nodiscard]] inline bool
 comes_to_wait(peer& java, const std::string& client, const servers::zookeeper_server& server) {
     const auto by = " by " + session_text(session_of(java, client).id);
