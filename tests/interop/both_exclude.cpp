@@ -96,11 +96,6 @@ TEST_P(both_exclude, a_release_between_a_refusal_and_listening_is_not_missed) {
 
 TEST_P(both_exclude, who_came_first_is_served_first_across_languages) {
     const std::string queue = "redisson_lock_queue:{orders}";
-    struct waiter {
-        peer* who;
-        std::string hand;
-        peer::ticket ticket{};
-    };
     java->ask("lock c1 h1 fair orders", ten_minutes);
     std::vector<waiter> line{{&*ours, "c1 h1"},
                              {&*java, "c2 h1"},
@@ -116,13 +111,7 @@ TEST_P(both_exclude, who_came_first_is_served_first_across_languages) {
         ASSERT_TRUE(cli_tests::comes_true(10s, [&] { return number({"LLEN", queue}) == place; }));
     }
     java->ask("unlock c1 h1 fair orders");
-    for (auto& one : line) {
-        ASSERT_NO_THROW(one.who->end(one.ticket, 15s)) << one.hand;
-        for (auto& next : line)
-            EXPECT_FALSE(&next > &one && next.who->has_answered(next.ticket))
-                << next.hand << " came before its turn";
-        one.who->ask("unlock", one.hand, "fair orders");
-    }
+    expect_turns(line, "fair orders");
     EXPECT_EQ(number({"EXISTS", queue, "redisson_lock_timeout:{orders}", "orders"}), 0);
 }
 

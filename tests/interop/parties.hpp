@@ -34,6 +34,22 @@ protected:
         return {{java, ours, "java-dies"}, {ours, java, "we-die"}};
     }
 
+    struct waiter {
+        peer* who;
+        std::string hand;
+        peer::ticket ticket{};
+    };
+    /// Those who wait for the lock, which is free now, get it one after the other.
+    static void expect_turns(std::vector<waiter>& line, const std::string& lock) {
+        for (auto& one : line) {
+            ASSERT_NO_THROW(one.who->end(one.ticket)) << one.hand;
+            for (auto& next : line)
+                EXPECT_FALSE(&next > &one && next.who->has_answered(next.ticket))
+                    << next.hand << " came before its turn";
+            one.who->ask("unlock", one.hand, lock);
+        }
+    }
+
     std::optional<peer> java;
     std::optional<peer> ours;
 };

@@ -98,11 +98,6 @@ TEST_P(zookeeper_exclude, a_release_on_the_way_into_the_queue_is_not_missed) {
 }
 
 TEST_P(zookeeper_exclude, who_came_first_is_served_first) {
-    struct waiter {
-        peer* who;
-        std::string hand;
-        peer::ticket ticket{};
-    };
     java->ask("lock c1 h0 mutex /orders");
     std::vector<waiter> line{{&*ours, "c1 h1"},
                              {&*java, "c2 h1"},
@@ -117,24 +112,18 @@ TEST_P(zookeeper_exclude, who_came_first_is_served_first) {
         ASSERT_TRUE(has_children("/orders", ++place)) << dump(*tree);
     }
     java->ask("unlock c1 h0 mutex /orders");
-    for (auto& one : line) {
-        ASSERT_NO_THROW(one.who->end(one.ticket)) << one.hand;
-        for (auto& next : line)
-            EXPECT_FALSE(&next > &one && next.who->has_answered(next.ticket))
-                << next.hand << " came before its turn";
-        one.who->ask("unlock", one.hand, "fair /orders");
-    }
+    expect_turns(line, "fair /orders");
     EXPECT_TRUE(has_children("/orders", 0)) << dump(*tree);
 }
 
 TEST_P(zookeeper_exclude, turns_are_in_the_order_of_the_nodes_whoever_made_them) {
-    struct waiter {
+    struct contender {
         peer* who;
         std::string client;
         std::int64_t session = 0; ///< Java's; ours is known by its fence
         peer::ticket ticket{};
     };
-    std::vector<waiter> all;
+    std::vector<contender> all;
     for (auto* one : {&*java, &*ours})
         for (const std::string client : {"x1", "x2", "x3", "x4"}) {
             open(*one, client, 20s);
@@ -153,7 +142,7 @@ TEST_P(zookeeper_exclude, turns_are_in_the_order_of_the_nodes_whoever_made_them)
     std::int64_t last_fence = 0;
     for (std::size_t turn = 1; turn < queue.size(); ++turn) {
         const auto& node = queue[turn];
-        waiter* served = nullptr;
+        contender* served = nullptr;
         ASSERT_TRUE(cli_tests::comes_true(30s, [&] {
             for (auto& one : all)
                 if (one.who != nullptr && one.who->has_answered(one.ticket))
