@@ -260,6 +260,7 @@ void line::begin_greeting(guard& lock) {
 void line::become_open(guard& lock) {
     state_ = state::open;
     known_in_the_clear_ = false;
+    not_open_because_.reset();
     give_up_connecting_ = never;
     opened_ = oldest_sent_ = pinged_ = boot_clock::now();
     shortest_trip_ = std::chrono::seconds{1};
@@ -484,6 +485,10 @@ void line::break_off(guard& lock, failure why) {
     // A server that lets us in and hangs up, because it has too many clients, is not well either.
     if (state_ == state::open && now >= opened_ + longest_back_off)
         back_off_ = duration::zero();
+    why.applied = applied::no;
+    last_problem_ = why;
+    if (state_ != state::open)
+        not_open_because_ = why;
     if (state_ != state::closed)
         state_ = state::resting;
     const auto pause = back_off_ / 2 +
@@ -491,8 +496,6 @@ void line::break_off(guard& lock, failure why) {
                            chance_.next() % static_cast<std::uint64_t>(back_off_.count() / 2 + 1))};
     retry_at_ = now + pause;
     back_off_ = std::clamp(back_off_ * 2, first_back_off, longest_back_off);
-    why.applied = applied::no;
-    last_problem_ = why;
     if (settings_.stays_open)
         reactor_->wake_at(retry_at_);
     lock.unlock();
@@ -523,8 +526,10 @@ void line::move_to(const endpoint& to) {
     settings_.where = to;
     back_off_ = {};
     if (state_ != state::resting && state_ != state::closed)
-        return break_off(lock, why);
-    retry_at_ = {};
+        break_off(lock, why);
+    else
+        retry_at_ = {};
+    not_open_because_.reset();
 }
 
 void line::close() {
@@ -595,25 +600,25 @@ instant line::on_time(instant now) {
         }
     }
     // Whose time is over is told so. The replies that are still due will belong to nobody.
-    std::vector<std::pair<on_answer, applied>> late;
+    std::vector<std::pair<on_answer, failure>> late;
+    const auto why = failed(silent("no answer in time"));
     for (auto it = parked_.begin(); it != parked_.end();) {
         if (it->what.answer_by > now) {
             ++it;
             continue;
         }
-        late.emplace_back(std::move(it->what.done), applied::no);
+        late.emplace_back(std::move(it->what.done), not_open_because_.value_or(why));
         it = parked_.erase(it);
     }
     for (auto& one : unanswered_)
-        if (one.done && one.answer_by <= now)
-            late.emplace_back(std::exchange(one.done, nullptr), applied::maybe);
-    auto why = failed(silent("no answer in time"));
+        if (one.done && one.answer_by <= now) {
+            late.emplace_back(std::exchange(one.done, nullptr), why);
+            late.back().second.applied = applied::maybe;
+        }
     lock.unlock();
-    for (const auto& [done, certainty] : late) {
-        why.applied = certainty;
+    for (const auto& [done, its] : late)
         if (done)
-            done({}, &why);
-    }
+            done({}, &its);
     late.clear(); // as in break_off()
     lock.lock();
     return next_due(now);

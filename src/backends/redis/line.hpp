@@ -144,6 +144,7 @@ private:
     instant opened_{}; // for the last time
     duration back_off_{};
     failure last_problem_;
+    std::optional<failure> not_open_because_; // of the attempts since it was open, the last
     detail::kernel_random chance_;
 
     std::deque<parked> parked_; // asked before it was open

@@ -292,6 +292,32 @@ TEST_F(redis_line, who_waits_for_a_connection_is_told_in_time_that_nothing_was_s
     EXPECT_EQ(all[0].second.effect, applied::no);
 }
 
+TEST_F(redis_line, whose_time_ends_during_a_new_attempt_is_told_how_the_last_one_ended) {
+    auto s = to(peer_.port());
+    s.greet = [](std::string& out) -> std::size_t {
+        append_command(out, {"HELLO"});
+        return 1;
+    };
+    const auto to_peer = make(std::move(s));
+    to_peer->ask(ping("a"), in(10s), came_.of(0));
+    (void)peer_.accept().hear(); // and hangs up
+    ASSERT_EQ(came_.wait_for(1).size(), 1U);
+    to_peer->ask(ping("b"), in(100ms), came_.of(1));
+    auto there = peer_.accept(); // and says nothing
+    const auto all = came_.wait_for(2);
+    ASSERT_EQ(all.size(), 2U);
+    EXPECT_EQ(all[1].second.effect, applied::no);
+    EXPECT_NE(all[1].second.text.find("was cut"), std::string::npos) << all[1].second.text;
+    there.say("+OK\r\n");
+    to_peer->ask(ping("c"), in(10s), came_.of(2));
+    while (there.hear().value().front() != "PING") { // HELLO
+    }
+    there.say(bulk("c"));
+    EXPECT_EQ(came_.wait_for(3).at(2).second.text, "c");
+    to_peer->ask(ping("d"), in(100ms), came_.of(3));
+    EXPECT_NE(came_.wait_for(4).at(3).second.text.find("no answer in time"), std::string::npos);
+}
+
 TEST_F(redis_line, a_server_that_has_fallen_silent_is_left) {
     auto s = to(peer_.port());
     s.silence = 150ms;
