@@ -17,13 +17,15 @@ protected:
     void SetUp() override {
         HOLDFAST_NEEDS(servers::zookeeper_server::missing());
         HOLDFAST_NEEDS(peer::curator_missing(GetParam()));
-        server.emplace();
+        server.emplace(options());
         tree.emplace(server->address());
         java.emplace(peer::curator(GetParam()));
         ours.emplace(peer::ours());
         for (auto* one : {&*java, &*ours})
             open_all(*one);
     }
+
+    [[nodiscard]] virtual servers::zookeeper_options options() const { return {}; }
 
     void open_all(peer& one) {
         for (const std::string client : {"c1", "c2", "s1", "s2"})

@@ -107,5 +107,48 @@ TEST_P(zookeeper_look_alike, writer_who_becomes_a_reader) {
     EXPECT_EQ(seen(*java, "write", "read"), seen(*ours, "lockable_write", "lockable_read"));
 }
 
+class zookeeper_containers : public with_both_on_zookeeper {
+    [[nodiscard]] servers::zookeeper_options options() const override {
+        return {.properties = {"znode.container.checkIntervalMs=100"}};
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(real,
+                         zookeeper_containers,
+                         ::testing::ValuesIn(curator_versions_to_test()),
+                         version_as_name);
+
+TEST_P(zookeeper_containers, are_what_parents_are_whoever_made_them) {
+    for (auto* one : {&*java, &*ours}) {
+        const std::vector<std::string> locks{"c1 h1 mutex /shop/orders/42",
+                                             "c1 h1 read /shop/bills/42",
+                                             "s1 h1 semaphore_mutex /users/42"};
+        for (const auto& lock : locks)
+            one->ask("lock", lock);
+        for (const auto& lock : locks)
+            one->ask("unlock", lock);
+        EXPECT_TRUE(cli_tests::comes_true(std::chrono::seconds{30}, [&] {
+            return tree->below("/").empty();
+        })) << dump(*tree);
+    }
+}
+
+TEST_P(zookeeper_containers, that_go_while_both_count_are_made_again) {
+    std::vector<std::pair<peer*, peer::ticket>> all;
+    for (auto* one : {&*java, &*ours})
+        for (const std::string kind : {"mutex", "write"})
+            all.emplace_back(one,
+                             one->begin("guard c1",
+                                        kind,
+                                        kind,
+                                        "/shop/deep/down/" + kind,
+                                        counter(kind),
+                                        takes_its_time() ? "2000" : "200"));
+    for (const auto& [whose, ticket] : all)
+        EXPECT_NO_THROW(whose->end(ticket, std::chrono::minutes{5}));
+    for (const std::string kind : {"mutex", "write"})
+        EXPECT_EQ(counted(kind), takes_its_time() ? 4000 : 400);
+}
+
 } // namespace
 } // namespace holdfast::interop
