@@ -355,15 +355,20 @@ verb parse_release(const words& arguments) {
     release_verb options;
     parser.app().add_option("NAME", options.name)->required();
     const auto* force = parser.app().add_flag("--force");
+    const auto* ask = parser.app().add_flag("--ask");
     add_url(parser.app(), options.url);
     const auto* json = add_json(parser.app());
     if (auto help = parser.parse(arguments)) {
         return *help;
     }
-    if (force->count() == 0) {
+    if (force->count() > 0 && ask->count() > 0) {
+        throw usage_error{"--ask leaves it to the holder, --force does not: give one of them"};
+    }
+    if (force->count() + ask->count() == 0) {
         throw usage_error{"release takes the lock from a holder that may still be at work; if you "
                           "are sure, add --force"};
     }
+    options.ask = ask->count() > 0;
     options.format = format_of(json);
     return options;
 }

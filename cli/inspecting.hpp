@@ -22,6 +22,7 @@ struct inspect_options {
     std::string pattern = "*"; ///< for ls
     bool names_only = false;   ///< for ls
     std::string name;          ///< for show and release
+    bool ask = false;          ///< for release: the holder decides
 };
 
 /// Print their answer and return the exit code.

@@ -197,18 +197,22 @@ verb top() {
 }
 
 verb release() {
-    return {.name = "release",
-            .synopsis = "release NAME --force",
-            .summary = "take a lock from its holder",
-            .about = "Takes a lock from whoever holds it. Ends with 1 if nobody holds it.",
-            .usage = {"[OPTIONS] NAME --force"},
-            .arguments = {lock_name()},
-            .sections = {{"",
-                          {{.names = {"--force"},
-                            .text = "yes, I know that its holder may still be at work"},
-                           url_option(),
-                           json_option()}}},
-            .examples = {{"holdfast release orders/42 --force"}}};
+    return {
+        .name = "release",
+        .synopsis = "release NAME --force",
+        .summary = "take a lock from its holder",
+        .about =
+            "Takes a lock from whoever holds it, or asks for it. Ends with 1 if nobody holds it.",
+        .usage = {"[OPTIONS] NAME --force", "[OPTIONS] NAME --ask"},
+        .arguments = {lock_name()},
+        .sections =
+            {{"",
+              {{.names = {"--force"}, .text = "yes, I know that its holder may still be at work"},
+               {.names = {"--ask"},
+                .text = "only let its holder know; for engines that can, such as ZooKeeper"},
+               url_option(),
+               json_option()}}},
+        .examples = {{"holdfast release orders/42 --force"}}};
 }
 
 verb doctor() {
@@ -372,6 +376,12 @@ const std::vector<engine_url>& urls() {
          "redis+replicas://PRIMARY,REPLICA,…",
          "a primary that is never replaced; with ?acknowledge=COUNT so many replicas must know of "
          "a lock"},
+#endif
+#ifdef HOLDFAST_HAS_ZOOKEEPER
+        {"zookeeper://",
+         "zookeeper://[USER:PASSWORD@]HOST[:PORT],…[/PATH]",
+         "ZooKeeper, where Java's Curator has its locks. ?session=TIME says how long the dead keep "
+         "theirs"},
 #endif
 #ifdef HOLDFAST_HAS_QUORUM
         {"quorum:", "quorum:URL,URL,URL", "a majority of engines that know nothing of each other"},

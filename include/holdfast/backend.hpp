@@ -4,6 +4,7 @@
 //
 //        attempt · withdraw · release · renew · forget · inspect · examine · force_release · close
 //        raise_fence, by capability: only a quorum of engines asks for it
+//        ask_release, by capability
 //   the core ───────────────────────────────────────────────────────────────────▶ a backend
 //            ◀───────────────────────────────────────────────────────────────────
 //            answers (by ticket) · woken · granted · bond_lost · wanted · link
@@ -213,6 +214,10 @@ public:
 
     /// An operator's act: ends whatever holds the name. Answers how many holders there were.
     virtual void force_release(const call&, const std::string& name) = 0;
+
+    /// Only where capabilities::asks_holders: lets those who hold the name know that somebody would
+    /// like to have it. Answers with forced(), how many were asked.
+    virtual void ask_release(const call&, const std::string& /*name*/) {}
 
     /// Ends everything that is ours, within the bound. Nothing is called after it.
     virtual void close(instant by) = 0;

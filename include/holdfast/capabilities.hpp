@@ -46,6 +46,7 @@ struct capabilities {
     bool notices_death = false;  ///< a dead holder is noticed at once, not after its ttl
     bool blocks_caller = false;  ///< its calls can only block: async callers use the client's loop
     bool fence_per_pass = false; ///< a lease handed on inside one process has a larger fence
+    bool asks_holders = false;   ///< a holder can be asked to release
     bool raises_fences = false;  ///< a grant's fence can be raised: a quorum needs it for its own
     std::uint8_t may_forget = 0; ///< so many members of a quorum may forget, and it still holds
     fence_grade fences = fence_grade::none;

@@ -52,6 +52,10 @@ public:
     /// soon as can be: until then two believe to hold it. Returns how many held it.
     std::size_t force_release(const std::string& name) const;
 
+    /// Asks whoever holds the name to release it: a request, which lease::on_wanted() hears and may
+    /// obey. Returns how many were asked. Throws errc::unsupported if the engine cannot.
+    std::size_t ask_release(const std::string& name) const;
+
     /// Sends what is still queued and ends all that this client holds; it cannot be used
     /// afterwards.
     void close(duration at_most = std::chrono::seconds{2}) const;

@@ -54,6 +54,11 @@ public:
     /// Called once, on a thread of the client's, when the lease is lost; at once if it is.
     void on_lost(std::function<void()>);
 
+    /// Called once, on a thread of the client's, when somebody else would like to have it: where
+    /// the engine knows of waiters, or client::ask_release() was called. Nothing must be done about
+    /// it.
+    void on_wanted(std::function<void()>);
+
     /// Gives it back and waits for the answer. Whatever it says, this is no longer held.
     release_result release();
 

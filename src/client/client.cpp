@@ -48,6 +48,18 @@ std::size_t client::force_release(const std::string& name) const {
     });
 }
 
+std::size_t client::ask_release(const std::string& name) const {
+    check_name(name);
+    state_->check_not_forked();
+    if (!state_->able().asks_holders)
+        throw_error(errc::unsupported,
+                    std::string{"the engine '"} + state_->able().engine +
+                        "' cannot ask a holder for anything");
+    return await_answer<std::size_t>([&](auto done) {
+        state_->start_ask_release(name, detail::patience::full, std::move(done));
+    });
+}
+
 std::vector<finding> client::examine() const {
     state_->check_not_forked();
     return await_answer<std::vector<finding>>(

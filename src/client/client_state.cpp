@@ -229,6 +229,9 @@ void client_state::perform_one(action& one, patience how) {
             [&](tell_lost& a) {
                 alarms_.post([whom = std::move(a.whom)] { whom->report_lost(); });
             },
+            [&](tell_wanted& a) {
+                lane_.post([whom = std::move(a.whom)] { whom->report_wanted(); });
+            },
             [&](tell_observer& a) { tell(a); }},
         one);
 }
@@ -322,6 +325,14 @@ void client_state::start_examine(patience how,
         examinations_, how, std::move(done), [this](const call& c) { backend_->examine(c); });
 }
 
+void client_state::start_ask_release(const std::string& name,
+                                     patience how,
+                                     std::function<void(response<std::size_t>)> done) {
+    ask_for_operator(forcings_, how, std::move(done), [this, name](const call& c) {
+        backend_->ask_release(c, name);
+    });
+}
+
 void client_state::start_force_release(const std::string& name,
                                        patience how,
                                        std::function<void(response<std::size_t>)> done) {
@@ -385,7 +396,7 @@ void client_state::grant_lost(const nonce& whose) {
     decide(patience::full, [&](instant now, actions& out) { core_.grant_lost(whose, now, out); });
 }
 void client_state::wanted(const nonce& whose) {
-    decide(patience::full, [&](instant, actions&) { core_.wanted(whose); });
+    decide(patience::full, [&](instant, actions& out) { core_.wanted(whose, out); });
 }
 void client_state::link(link_state state, std::string_view detail) {
     static constexpr const char* names[] = {

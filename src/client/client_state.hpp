@@ -72,6 +72,9 @@ public:
     void start_inspect(const std::string& pattern,
                        patience,
                        std::function<void(response<std::vector<lock_info>>)>);
+    void start_ask_release(const std::string& name,
+                           patience,
+                           std::function<void(response<std::size_t>)>);
     void start_force_release(const std::string& name,
                              patience,
                              std::function<void(response<std::size_t>)>);
@@ -81,6 +84,7 @@ public:
     [[nodiscard]] const capabilities& able() const noexcept { return backend_->able(); }
     [[nodiscard]] lane& callbacks() noexcept { return lane_; }
     [[nodiscard]] lane& alarms() noexcept { return alarms_; }
+    [[nodiscard]] lane& handlers() noexcept { return lane_; }
 
     /// Where a blocking caller waits for its answer.
     [[nodiscard]] watch& where_to_wait() noexcept { return watch_; }

@@ -59,7 +59,7 @@ public:
     void granted(const nonce&, const grant&, instant now, actions&);
     void bond_lost(bond_id, instant now, actions&);
     void grant_lost(const nonce&, instant now, actions&);
-    void wanted(const nonce&);
+    void wanted(const nonce&, actions&);
 
     // What time it is.
     void on_time(instant now, actions&);

@@ -249,9 +249,13 @@ void core::lose_users(engine_grant& g, instant now, actions& out) {
     }
 }
 
-void core::wanted(const nonce& whose) {
-    if (const auto found = grants_.find(whose); found != grants_.end())
-        found->second->wanted = true;
+// No more passing on; and its users may want to hurry.
+void core::wanted(const nonce& whose, actions& out) {
+    const auto found = grants_.find(whose);
+    if (found == grants_.end() || std::exchange(found->second->wanted, true))
+        return;
+    for (const auto& user : found->second->users)
+        out.emplace_back(tell_wanted{user});
 }
 
 // All that lived on the bond ends at once: leases are lost, places must be asked for again.

@@ -57,6 +57,9 @@ struct tell_goodbye {
 struct tell_stop {
     std::shared_ptr<hold> whom;
 };
+struct tell_wanted {
+    std::shared_ptr<hold> whom;
+};
 struct tell_lost {
     std::shared_ptr<hold> whom;
 };
@@ -77,6 +80,7 @@ using action = std::variant<do_attempt,
                             tell_wish,
                             tell_goodbye,
                             tell_stop,
+                            tell_wanted,
                             tell_lost,
                             tell_observer>;
 using actions = boost::container::small_vector<action, 4>; // most decisions fit without the heap

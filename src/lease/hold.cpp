@@ -44,6 +44,27 @@ void hold::report_lost() {
         listener();
 }
 
+void hold::report_wanted() {
+    auto& all = listening();
+    std::vector<std::function<void()>> listeners;
+    {
+        const std::lock_guard guard{all.guard};
+        all.is_wanted = true;
+        listeners.swap(all.asked);
+    }
+    for (auto& listener : listeners)
+        listener();
+}
+
+bool hold::call_when_wanted(const std::function<void()>& listener) {
+    auto& all = listening();
+    const std::lock_guard guard{all.guard};
+    if (all.is_wanted)
+        return false;
+    all.asked.push_back(listener);
+    return true;
+}
+
 std::stop_token hold::token() {
     auto& all = listening();
     const std::lock_guard guard{all.guard};

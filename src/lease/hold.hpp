@@ -86,6 +86,8 @@ struct hold {
     // The user's side of losing. Never called with the client's mutex held.
     void request_stop();
     void report_lost();
+    void report_wanted();
+    [[nodiscard]] bool call_when_wanted(const std::function<void()>&); // false: it is already
     [[nodiscard]] std::stop_token token();
     /// False if it is lost already: then the caller sees to it.
     [[nodiscard]] bool call_when_lost(const std::function<void()>&);
@@ -107,6 +109,8 @@ private:
         bool stop_requested = false;
         bool lost_reported = false;
         std::vector<std::function<void()>> listeners;
+        bool is_wanted = false;
+        std::vector<std::function<void()>> asked; // who hears that it is wanted
     };
     [[nodiscard]] audience& listening();
 

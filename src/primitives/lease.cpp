@@ -68,6 +68,12 @@ void lease::on_lost(std::function<void()> listener) {
         home_->alarms().post(std::move(listener));
 }
 
+void lease::on_wanted(std::function<void()> listener) {
+    HOLDFAST_ASSERT(hold_ != nullptr, "nobody wants an empty lease");
+    if (!hold_->call_when_wanted(listener))
+        home_->handlers().post(std::move(listener));
+}
+
 release_result lease::release() {
     if (!hold_)
         throw_error(errc::not_held);

@@ -190,7 +190,7 @@ void engine::perform(action& one) {
         overloaded{[&](ask_attempt& a) { members_[a.of]->attempt(a.call, a.what, a.join); },
                    [&](ask_raise& a) { members_[a.of]->raise_fence(a.call, a.what, a.least); },
                    [&](ask_withdraw& a) { members_[a.of]->withdraw(a.call, a.what); },
-                   [&](ask_release& a) { members_[a.of]->release(a.call, a.what, a.given); },
+                   [&](quorum::ask_release& a) { members_[a.of]->release(a.call, a.what, a.given); },
                    [&](ask_renew& a) { members_[a.of]->renew(a.call, a.bonds); },
                    [&](ask_forget& a) { members_[a.of]->forget(a.bond); },
                    [&](say_attempted& a) { events_->attempted(a.to, std::move(a.answer)); },

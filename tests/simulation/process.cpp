@@ -254,6 +254,7 @@ void process::perform(detail::action& one) {
                        for (auto& p : people_)
                            p->told_stop(a.whom);
                    },
+                   [](detail::tell_wanted&) {},
                    [&](detail::tell_lost& a) {
                        for (auto& p : people_)
                            p->told_lost(a.whom);
@@ -346,7 +347,7 @@ void process::grant_lost(const nonce& whose) {
 
 void process::wanted(const nonce& whose) {
     world_.oracle.wanted(id_, whose);
-    decide([&](instant, actions&) { core_.wanted(whose); });
+    decide([&](instant, actions& out) { core_.wanted(whose, out); });
 }
 
 // ------------------------------------------------------------------------------------ surroundings

@@ -44,6 +44,7 @@ const capabilities& zookeeper_backend::able() const noexcept {
         .shared = true,
         .permits = true,
         .fair = true,
+        .asks_holders = true,
         .fences = fence_grade::consensus,
         .ttl = ttl_scope::session,
         .wake = wake_by::grant,

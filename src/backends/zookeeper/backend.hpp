@@ -22,6 +22,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -44,6 +45,7 @@ public:
     void inspect(const call&, const std::string& pattern) override;
     void examine(const call&) override;
     void force_release(const call&, const std::string& name) override;
+    void ask_release(const call&, const std::string& name) override;
     void close(instant by) override;
 
     int background_descriptor() const noexcept override { return timer_; }
@@ -69,7 +71,11 @@ private:
     // Operators: these wait, on a lane of their own.
     [[nodiscard]] reply ask(decltype(operation::what), instant by);
     [[nodiscard]] bool wait_until_connected(instant by);
+    [[nodiscard]] failure no_connection() const;
     struct inspection;
+    void with_holders(const call&,
+                      const std::string& name,
+                      std::function<decltype(operation::what)(std::string path)>);
 
     const options how_;
     const int timer_;

@@ -1,4 +1,5 @@
 #include "backends/zookeeper/notes.hpp"
+#include "backends/zookeeper/machine.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -23,8 +24,8 @@ party party_in(std::string_view data) {
     party who;
     const auto first = data.find('\t');
     const auto second = first == data.npos ? data.npos : data.find('\t', first + 1);
-    if (second == data.npos) { // somebody else's
-        who.host = printable(data);
+    if (second == data.npos) { // somebody else's; or what it said was written over
+        who.host = data == please_release ? "unknown" : printable(data);
         return who;
     }
     const auto digits = data.substr(first + 1, second - first - 1);

@@ -184,18 +184,19 @@ struct zookeeper_backend::inspection {
     }
 };
 
+failure zookeeper_backend::no_connection() const {
+    const auto why = why_nobody_serves(ask_all(how_.servers, std::chrono::seconds{1}));
+    return {errc::backend_unavailable,
+            applied::no,
+            why.empty() ? "there is no connection to ZooKeeper" : why};
+}
+
 void zookeeper_backend::inspect(const call& c, const std::string& pattern) {
     operators_.post([this, c, pattern] {
         std::vector<lock_info> found;
         inspection all{*this, c.answer_by};
-        if (!wait_until_connected(c.answer_by)) {
-            auto why = why_nobody_serves(ask_all(how_.servers, std::chrono::seconds{1}));
-            return events_->inspected(
-                c.ticket,
-                failure{errc::backend_unavailable,
-                        applied::no,
-                        why.empty() ? "there is no connection to ZooKeeper" : why});
-        }
+        if (!wait_until_connected(c.answer_by))
+            return events_->inspected(c.ticket, no_connection());
         bool ok = true;
         if (is_pattern(pattern)) {
             ok = all.walk(how_.root, {}, pattern, 0, found);
@@ -214,33 +215,43 @@ void zookeeper_backend::inspect(const call& c, const std::string& pattern) {
     });
 }
 
-void zookeeper_backend::force_release(const call& c, const std::string& name) {
-    operators_.post([this, c, name] {
+/// Does something with the node of each holder, and tells how many there were.
+void zookeeper_backend::with_holders(
+    const call& c,
+    const std::string& name,
+    std::function<decltype(operation::what)(std::string path)> what) {
+    operators_.post([this, c, name, what = std::move(what)] {
         inspection all{*this, c.answer_by};
         const auto path = path_of(how_.root, name);
-        std::vector<std::string> children, leases;
+        std::vector<std::string> children, leases, holders;
         if (!wait_until_connected(c.answer_by))
-            return events_->forced(c.ticket,
-                                   failure{errc::backend_unavailable,
-                                           applied::no,
-                                           "there is no connection to ZooKeeper"});
+            return events_->forced(c.ticket, no_connection());
         if (!all.list_of(path, children) || !all.list_of(path + "/leases", leases))
             return events_->forced(c.ticket, all.problem);
-        std::vector<std::string> doomed;
         const auto queue = members_of(children);
         for (std::size_t i = 0; i < holders_in(queue); ++i)
-            doomed.push_back(path + '/' + queue[i].node);
+            holders.push_back(path + '/' + queue[i].node);
         for (const auto& one : members_of(leases))
-            doomed.push_back(path + "/leases/" + one.node);
+            holders.push_back(path + "/leases/" + one.node);
         std::size_t count = 0;
-        for (auto& node : doomed) {
-            const auto r = ask(remove{std::move(node)}, c.answer_by);
+        for (auto& node : holders) {
+            const auto r = ask(what(std::move(node)), c.answer_by);
             if (r.how == outcome::ok)
                 ++count;
             else if (r.how != outcome::no_node)
                 return events_->forced(c.ticket, failure_of(r));
         }
         events_->forced(c.ticket, count);
+    });
+}
+
+void zookeeper_backend::force_release(const call& c, const std::string& name) {
+    with_holders(c, name, [](std::string path) { return remove{std::move(path)}; });
+}
+
+void zookeeper_backend::ask_release(const call& c, const std::string& name) {
+    with_holders(c, name, [](std::string path) {
+        return write{std::move(path), std::string{please_release}};
     });
 }
 

@@ -161,7 +161,9 @@ public:
             all.push_back({b, how, {b, r.call.asked, ttl_, 0ns}});
         run([&](actions& out) { core_.renewed(all, now, out); });
     }
-    void wants(const nonce& n) { core_.wanted(n); }
+    void wants(const nonce& n) {
+        run([&](actions& out) { core_.wanted(n, out); });
+    }
     void takes_grant(const nonce& n) {
         run([&](actions& out) { core_.grant_lost(n, now, out); });
     }
@@ -208,7 +210,8 @@ private:
             lost.push_back(l->whom);
         } else if (auto* f = std::get_if<do_forget>(&a)) {
             forgotten.push_back(f->bond);
-        } else if (!std::holds_alternative<tell_observer>(a)) {
+        } else if (!std::holds_alternative<tell_observer>(a) &&
+                   !std::holds_alternative<tell_wanted>(a)) {
             requests_.push_back(std::move(a));
         }
     }
