@@ -47,7 +47,7 @@ TEST_F(contention, eight_processes_count_to_sixteen_hundred_with_growing_fences)
         workers.push_back(start_worker(200, "increment"));
     }
     for (auto& worker : workers) {
-        ASSERT_TRUE(comes_true(240s, [&] { return !worker.runs_for(100ms); }));
+        ASSERT_TRUE(comes_true(540s, [&] { return !worker.runs_for(100ms); }));
         ASSERT_EQ(worker.exit_code(), 0);
     }
     EXPECT_EQ(read("counter"), "1600\n") << promise_broken;

@@ -75,7 +75,7 @@ protected:
         expect_sentence(holdfast({"release", "job", "--force", "-u", url}), code, part);
     }
     [[nodiscard]] static outcome run_on(const std::string& url, const std::string& name = "job") {
-        return holdfast({"run", "-w", "1s", "-u", url, name, "--", "echo", "held"});
+        return holdfast({"run", "-w", "3s", "-u", url, name, "--", "echo", "held"});
     }
 };
 
