@@ -6,6 +6,7 @@
 
 #include <holdfast/mutex.hpp>
 
+#include <algorithm>
 #include <latch>
 #include <thread>
 
@@ -65,9 +66,9 @@ std::int64_t together(std::size_t threads, std::vector<float>& latencies, Body b
     return took;
 }
 
-/// `once(who)` is one cycle; each thread does its share of them.
+/// `once(who)` is one cycle; each thread does its share of them, and one at least.
 template <class Cycle> sample by_threads(std::size_t threads, std::uint64_t cycles, Cycle once) {
-    const auto each = cycles / threads;
+    const auto each = std::max<std::uint64_t>(1, cycles / threads);
     std::vector<float> latencies;
     const auto took = together(threads, latencies, [&](std::size_t who, std::vector<float>& notes) {
         notes.reserve(each);
