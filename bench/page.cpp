@@ -211,17 +211,24 @@ std::string tables(const findings& found) {
 
 // Time against the limit's, so that shorter is better in every row.
 std::string chart(const findings& found) {
-    constexpr int left = 430, right = 780, row = 30, top = 54;
+    constexpr int row = 30, top = 54;
+    int left = 430;
     double longest = 2;
-    for (const auto& l : found.lines)
+    for (const auto& l : found.lines) {
         longest = std::max({longest, l.slower.high, l.at_most.value_or(0)});
+        const auto letters = l.work.size() + l.all[l.against].name.size() + sizeof "two CPUs, ";
+        left = std::max(left, static_cast<int>(letters) * 6);
+    }
+    const int right = left + 350;
     longest = std::min(std::ceil(longest * 2) / 2, 8.0);
     const auto x = [&](double v) { return left + (right - left) * std::min(v, longest) / longest; };
     const int height = top + row * static_cast<int>(found.lines.size()) + 34;
     std::string out =
-        text("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 900 %d\" width=\"900\" "
+        text("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
              "font-family=\"sans-serif\" font-size=\"12\">\n",
-             height);
+             right + 120,
+             height,
+             right + 120);
     out += "<style>text{fill:#24292f}.soft{fill:#57606a}.bar{fill:#4c8dd6}.over{fill:#d98236}"
            ".grid{stroke:#8c959f;stroke-opacity:.3}.bound{stroke:#24292f;stroke-width:2}"
            ".target{stroke:#cf222e;stroke-width:2}"

@@ -48,7 +48,7 @@ constexpr const char* held_to =
     "create is under way, since `unlock()` does not wait. *Pipelined* is one thread with all names "
     "on their way at once; *threads* are as many that block.\n"
     "- Curator's InterProcessMutex and kazoo's Lock are the real ones, Curator in the version "
-    "pinned in bench/peers, one client per process, with the settings that they come with, but "
+    "that the tests pin, one client per process, with the settings that they come with, but "
     "Curator does not follow changes of the ensemble. Its threads have an object each also where "
     "they want one name: sharing one wakes all of them at every hand-off. Java has run each work "
     "for twenty seconds before the first round.\n"

@@ -9,6 +9,11 @@
 namespace bench {
 namespace {
 
+/// So that what is divided by the cycles is what they took.
+[[nodiscard]] std::uint64_t equal_shares(std::uint64_t cycles) {
+    return cycles / threads_apart * threads_apart;
+}
+
 /// Ours, the limit, and the limit with the list that makes it a lock.
 [[nodiscard]] std::vector<rival>
 field(std::function<sample(std::uint64_t)> ours, raw_zookeeper& raw, std::uint64_t cycles) {
@@ -22,7 +27,7 @@ field(std::function<sample(std::uint64_t)> ours, raw_zookeeper& raw, std::uint64
 }
 
 void with_threads(zookeeper_world& world, const effort& how, placed where, findings& out) {
-    const auto cycles = how.cycles(1280);
+    const auto cycles = equal_shares(how.cycles(1280)), theirs = equal_shares(how.cycles(640));
     plots all{how.url, threads_apart};
     raw_zookeeper raw{world.servers.address(), threads_apart};
     const auto cycle = [&](std::size_t who) { cycle_of(all.locks[who], all.last_fence[who])(); };
@@ -30,21 +35,21 @@ void with_threads(zookeeper_world& world, const effort& how, placed where, findi
 
     auto waiting = field([&](auto n) { return by_threads(threads_apart, n, cycle); }, raw, cycles);
     waiting.push_back({{"raw, threads", cycles, [&](auto n) { return raw.threads(n); }}, {}});
-    world.join(waiting, world.curator.get(), "apart 64", how.cycles(640), 1 / 2.0);
+    world.join(waiting, world.curator.get(), "apart 64", theirs, 1 / 2.0);
     world.contest(how, out, world.work("64 threads, a name each"), where, waiting);
 
     auto hasty = field([&](auto n) { return by_threads(threads_apart, n, hold); }, raw, cycles);
-    world.join(hasty, world.curator.get(), "apart 64", how.cycles(640), {});
+    world.join(hasty, world.curator.get(), "apart 64", theirs, {});
     world.contest(
         how, out, world.work("64 threads, lock + unlock, which does not wait"), where, hasty);
 }
 
 void with_coroutines(zookeeper_world& world, const effort& how, placed where, findings& out) {
-    const auto cycles = how.cycles(2000);
+    const auto cycles = how.cycles(2000), theirs = equal_shares(how.cycles(640));
     plots all{how.url, coroutines_apart};
     raw_zookeeper raw{world.servers.address(), coroutines_apart};
     auto rivals = field([&](auto n) { return by_coroutines(all, n); }, raw, cycles);
-    world.join(rivals, world.curator.get(), "apart 64", how.cycles(640), 1 / 2.0);
+    world.join(rivals, world.curator.get(), "apart 64", theirs, 1 / 2.0);
     world.contest(how, out, world.work("1,000 coroutines, a name each"), where, rivals);
 }
 
