@@ -293,7 +293,7 @@ void zookeeper_server::reap_later(const std::string& container) {
         return found != nodes.end() && found->second.is_container && found->second.had_children &&
                found->second.children.empty();
     };
-    if (!can_go(container))
+    if (!settings_.reaps || !can_go(container))
         return;
     room_.call_after(room_.luck().between(0us, settings_.session), [this, can_go, container] {
         if (can_go(container))
@@ -385,6 +385,8 @@ void zookeeper_server::join(std::size_t who) {
     for (auto& [to, c] : connections_)
         if (c.at == who)
             all.push_back(to);
+    for (const auto to : all)
+        sessions_.at(connections_.at(to).session).touched = room_.now(); // of whom it has heard
     for (const auto to : all)
         for (auto& w : connections_.at(to).queue)
             if (!is_read(w.what) && !w.done)

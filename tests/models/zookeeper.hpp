@@ -30,6 +30,7 @@ struct zookeeper_settings {
     duration session{}; ///< what every session is granted
     duration lag{};     ///< of a server behind the leader, at most
     bool mutex_is_semaphore = false;
+    bool reaps = true; ///< removes containers: then somebody may overtake who asks a little later
 };
 
 class zookeeper_server final : public server {

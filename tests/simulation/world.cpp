@@ -49,7 +49,8 @@ using namespace std::chrono_literals;
             room,
             models::zookeeper_settings{.session = o.session_ttl,
                                        .lag = o.delay_most / 4,
-                                       .mutex_is_semaphore = o.mutex_is_semaphore});
+                                       .mutex_is_semaphore = o.mutex_is_semaphore,
+                                       .reaps = !o.calm});
     }
     return nullptr;
 }
