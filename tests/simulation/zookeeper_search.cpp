@@ -353,7 +353,7 @@ private:
                     to.emplace_back(std::to_string(i) + " gives up",
                                     [this, i, k](state& n) { give_up(n, i, k); });
             const bool busy = !c.sent.empty() || !c.watches.empty();
-            if (s.deaf > 0 && busy && c.served && !c.deaf)
+            if (s.deaf > 0 && busy && its_turn_to_begin(s, i) && !c.deaf)
                 to.emplace_back(std::to_string(i) + " goes deaf", [i](state& n) {
                     --n.deaf;
                     n.clients[i].deaf = true;
