@@ -16,7 +16,7 @@ const std::string curator_peer = HOLDFAST_INTEROP "/curator/peer";
 const std::string redis_py_peer = HOLDFAST_INTEROP "/redis_py/peer.py";
 const std::string python = "/usr/bin/python3"; // Debian's own, which has Debian's modules
 
-/// It ends by itself when there is nothing on its stdin; if it can run at all.
+/// It ends at once, well if it could do its work.
 servers::lack missing(const std::vector<std::string>& command) {
     const auto how = cli_tests::call(command);
     if (how.code == 0)
@@ -48,11 +48,11 @@ std::vector<std::string> curator_versions_to_test() {
 }
 
 servers::lack peer::redisson_missing(const std::string& version) {
-    return missing({redisson_peer, "run", version});
+    return missing({redisson_peer, "check", version});
 }
 
 servers::lack peer::curator_missing(const std::string& version) {
-    return missing({curator_peer, "run", version});
+    return missing({curator_peer, "check", version});
 }
 
 servers::lack peer::redis_py_missing() { return missing({python, redis_py_peer}); }

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <map>
-#include <regex>
 #include <set>
 #include <sstream>
+#include <string_view>
 #include <tuple>
 
 namespace holdfast::interop {
@@ -13,9 +13,31 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::string without_guids(const std::string& text) {
-    static const std::regex guid{"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"};
-    return std::regex_replace(text, guid, "*");
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// In its canonical form: small letters, and dashes where they belong.
+bool is_guid(std::string_view text) {
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+        if (dash ? text[i] != '-' : !is_digit(text[i]) && (text[i] < 'a' || text[i] > 'f'))
+            return false;
+    }
+    return text.size() == 36;
+}
+
+std::string without_guids(std::string text) {
+    for (std::size_t i = 0; i < text.size(); ++i)
+        if (is_guid(std::string_view{text}.substr(i, 36)))
+            text.replace(i, 36, "*");
+    return text;
+}
+
+/// What ZooKeeper has appended; empty if it has not.
+std::string number_of(const std::string& name) {
+    constexpr std::size_t width = 10;
+    const auto number = name.substr(name.size() - std::min(name.size(), width));
+    return number.size() == width && std::all_of(number.begin(), number.end(), is_digit) ? number
+                                                                                         : "";
 }
 
 /// Those that go with a session as they came; then those that stay, by their names.
@@ -61,7 +83,6 @@ std::string dump(servers::zookeeper_tree& tree, const names& called) {
 }
 
 std::string anonymous(servers::zookeeper_tree& tree) {
-    static const std::regex number{"-?[0-9]{10}$"};
     std::map<std::string, std::set<std::string>> numbers; // of the children of each
     std::vector<std::int64_t> sessions;
     const auto nodes = in_order(tree, "/");
@@ -69,9 +90,8 @@ std::string anonymous(servers::zookeeper_tree& tree) {
         return node.path.substr(0, node.path.rfind('/'));
     };
     for (const auto& node : nodes) {
-        std::smatch found;
-        if (std::regex_search(node.path, found, number))
-            numbers[parent_of(node)].insert(found.str());
+        if (const auto number = number_of(node.name()); !number.empty())
+            numbers[parent_of(node)].insert(number);
         if (std::find(sessions.begin(), sessions.end(), node.owner) == sessions.end() &&
             node.owner != 0)
             sessions.push_back(node.owner);
@@ -83,10 +103,10 @@ std::string anonymous(servers::zookeeper_tree& tree) {
             continue;
         }
         auto name = without_guids(node.name());
-        const auto& siblings = numbers[parent_of(node)];
-        if (std::smatch found; std::regex_search(name, found, number)) {
-            const auto rank = std::distance(siblings.begin(), siblings.find(found.str()));
-            name = found.prefix().str() + '#' + std::to_string(rank);
+        if (const auto number = number_of(name); !number.empty()) {
+            const auto& siblings = numbers[parent_of(node)];
+            const auto rank = std::distance(siblings.begin(), siblings.find(number));
+            name.replace(name.size() - number.size(), number.size(), '#' + std::to_string(rank));
         }
         const auto session = std::find(sessions.begin(), sessions.end(), node.owner);
         all += "  " + name + " s" + std::to_string(session - sessions.begin()) + '\n';

@@ -8,7 +8,8 @@
 #   fingerprint PLACE
 #
 #   peer fetch            gets all pinned versions, checks them, compiles Peer.java against each
-#   peer run VERSION      becomes the Java program; needs no network. Exit status 69: not fetched, or no Java
+#   peer check VERSION    whether it could run. Exit status 69: not fetched, or no Java
+#   peer run VERSION      becomes the Java program; needs no network
 #   peer java VERSION FILE ARGUMENT…    another program in one file
 #
 # Jars and classes lie in a cache that all clones share.
@@ -26,20 +27,25 @@ main() {
     local version
     case ${1:-} in
         fetch) for version in $(pinned); do fetch "$version"; compile "$version"; done ;;
+        check) ready "${2:-}" ;;
         run)
-            need "${2:-}"
-            compile "$2"
+            ready "${2:-}"
             exec java "${modest[@]}" -cp "$(class_path "$2"):$(classes "$2")" Peer
             ;;
         java)
             need "${2:-}"
             exec java "${modest[@]}" -cp "$(class_path "$2")" "${@:3}"
             ;;
-        *) echo "usage: peer fetch | peer run VERSION | peer java VERSION FILE ARGUMENT…" >&2; exit 64 ;;
+        *) echo "usage: peer fetch | peer check VERSION | peer run VERSION | peer java VERSION FILE ARGUMENT…" >&2; exit 64 ;;
     esac
 }
 
 need() { [[ -e $(place "$1") ]] || give_up "$library $1 is not here; '$0 fetch' gets it"; }
+ready() {
+    need "$1"
+    command -v java >/dev/null || give_up "there is no Java here"
+    compile "$1"
+}
 pinned() { awk '/^[0-9]/ { print $1 }' "$here/versions"; }
 expected() { awk -v version="$1" '$1 == version { print $2 }' "$here/versions"; }
 sources() { cat "$common/Driven.java" "$here/Peer.java"; }
