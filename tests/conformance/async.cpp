@@ -99,7 +99,7 @@ TEST_P(async_conformance, a_future_gets_the_lease_or_the_error) {
     auto first = orders.async_acquire({}, asio::use_future);
     const auto held = outcome(first);
     EXPECT_TRUE(held.held());
-    auto second = orders.async_acquire({.wait = 20ms}, asio::use_future);
+    auto second = orders.async_acquire({.wait = a_while}, asio::use_future);
     EXPECT_EQ(error_in(second), errc::timed_out);
     auto third = orders.async_acquire({.wait = 0s}, asio::use_future);
     EXPECT_EQ(error_in(third), errc::timed_out) << "asked once, and contended";
@@ -124,20 +124,21 @@ TEST_P(async_conformance, a_coroutine_awaits_the_lease_and_its_release) {
 asio::awaitable<void> sees_errors(client on, mutex& held_elsewhere) {
     bool thrown = false;
     try {
-        (void)co_await held_elsewhere.async_acquire({.wait = 20ms}, asio::use_awaitable);
+        (void)co_await held_elsewhere.async_acquire({.wait = a_while}, asio::use_awaitable);
     } catch (const boost::system::system_error& e) {
         thrown = e.code() == errc::timed_out;
     }
     EXPECT_TRUE(thrown);
 
-    const auto [error, nothing] =
-        co_await held_elsewhere.async_acquire({.wait = 20ms}, asio::as_tuple(asio::use_awaitable));
+    const auto [error, nothing] = co_await held_elsewhere.async_acquire(
+        {.wait = a_while}, asio::as_tuple(asio::use_awaitable));
     EXPECT_EQ(error, errc::timed_out);
     EXPECT_FALSE(nothing);
 
     const auto contended = co_await held_elsewhere.async_try_acquire({}, asio::use_awaitable);
     EXPECT_FALSE(contended) << "an ordinary answer";
-    const auto still = co_await held_elsewhere.async_try_acquire_for(20ms, {}, asio::use_awaitable);
+    const auto still =
+        co_await held_elsewhere.async_try_acquire_for(a_while, {}, asio::use_awaitable);
     EXPECT_FALSE(still);
 
     mutex free{on, "free"};
@@ -239,7 +240,7 @@ TEST_P(async_conformance, an_owner_enters_again_and_others_wait) {
     auto second = tree.async_acquire(us, {}, asio::use_future);
     auto inner = outcome(second);
     EXPECT_EQ(inner.fence(), outer.fence());
-    auto refused = tree.async_acquire(them, {.wait = 20ms}, asio::use_future);
+    auto refused = tree.async_acquire(them, {.wait = a_while}, asio::use_future);
     EXPECT_EQ(error_in(refused), errc::timed_out);
     EXPECT_EQ(outer.release(), release_result::released);
     EXPECT_TRUE(inner.held());
@@ -279,7 +280,7 @@ TEST_P(async_shared_conformance, readers_and_writers_exclude_each_other) {
     auto two = page.async_acquire_shared({}, asio::use_future);
     auto first = outcome(one), second = outcome(two);
     EXPECT_TRUE(first.held() && second.held());
-    auto refused = page.async_acquire({.wait = 20ms}, asio::use_future);
+    auto refused = page.async_acquire({.wait = a_while}, asio::use_future);
     EXPECT_EQ(error_in(refused), errc::timed_out);
     auto no_writer = page.async_try_acquire({}, asio::use_future);
     EXPECT_FALSE(outcome(no_writer));
@@ -299,7 +300,7 @@ TEST_P(async_permits_conformance, permits_are_counted) {
     auto two = seats.async_acquire({}, asio::use_future);
     const auto first = outcome(one), second = outcome(two);
     EXPECT_TRUE(first.held() && second.held());
-    auto third = seats.async_acquire({.wait = 20ms}, asio::use_future);
+    auto third = seats.async_acquire({.wait = a_while}, asio::use_future);
     EXPECT_EQ(error_in(third), errc::timed_out);
     auto fourth = seats.async_try_acquire({}, asio::use_future);
     EXPECT_FALSE(outcome(fourth));

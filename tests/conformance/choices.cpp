@@ -40,7 +40,7 @@ TEST_P(choices_conformance, a_spinning_waiter_gives_up_when_its_time_is_over) {
     const auto client = open(), other = open();
     const auto held = mutex{client, "orders/42"}.acquire({.ttl = long_ttl});
     auto impatient = spinning;
-    impatient.wait = 30ms;
+    impatient.wait = a_while;
     EXPECT_EQ(error_of([&] {
                   (void)mutex{other, "orders/42"}.acquire(impatient);
               }),
@@ -196,9 +196,9 @@ TEST_P(choices_conformance, a_hand_over_is_measured_where_the_engine_pushes) {
 TEST_P(choices_conformance, each_renewal_is_told_with_what_was_left) {
     const auto seen = std::make_shared<metrics>();
     const auto client = open({.observer = seen});
-    const auto held = mutex{client, "door"}.acquire({.ttl = 300ms});
+    const auto held = mutex{client, "door"}.acquire({.ttl = 3s});
     EXPECT_TRUE(eventually([&] { return seen->renewal_slack.count() >= 3; }));
-    const auto most = promises().ttl == ttl_scope::session ? 1h : 400ms; // it has a time of its own
+    const auto most = promises().ttl == ttl_scope::session ? 1h : 4s; // it has a time of its own
     EXPECT_LE(seen->renewal_slack.quantile(1), most);
     EXPECT_TRUE(held.held());
 }

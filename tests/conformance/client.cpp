@@ -150,7 +150,7 @@ TEST_P(client_conformance, an_observer_hears_of_waiting_giving_up_and_losing) {
     const auto log = std::make_shared<chronicle>();
     const auto client = open({.observer = log});
     const auto held = mutex{open(), "theirs"}.acquire();
-    EXPECT_FALSE((mutex{client, "theirs"}.try_acquire_for(50ms)));
+    EXPECT_FALSE((mutex{client, "theirs"}.try_acquire_for(a_while)));
     EXPECT_TRUE(log->saw(event::kind::waiting, "theirs"));
     EXPECT_TRUE(log->saw(event::kind::withdrawn, "theirs"));
     const auto lease = mutex{client, "ours"}.acquire({.ttl = 200ms, .renew = false});

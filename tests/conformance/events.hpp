@@ -22,6 +22,10 @@ using namespace std::chrono_literals;
 /// Far longer than anything takes, also under a sanitizer on a busy machine.
 inline constexpr auto patience = 60s;
 
+/// A wait that is to end with nothing, and leaves the engine time to say so: whose wait ends before
+/// the first answer comes is not told that it is held by somebody else.
+inline constexpr auto a_while = 500ms;
+
 /// Something that is expected to happen, perhaps on another thread.
 class happening {
 public:

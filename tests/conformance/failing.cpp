@@ -11,7 +11,7 @@ namespace {
 
 HOLDFAST_SUITE(failing_conformance, failing);
 
-/// Unknown, if the request was on its way before anybody knew.
+/// Unknown, if the request was on its way before anybody knew, or we heard too late.
 [[nodiscard]] bool says_it_is_away(const std::error_code& said) {
     return said == errc::backend_unavailable || said == errc::outcome_unknown;
 }
@@ -31,11 +31,11 @@ TEST_P(failing_conformance, a_wait_that_ends_meanwhile_says_that_the_engine_is_a
     mutex orders{open(), "orders/42"};
     here().fail();
     const auto begun = boot_clock::now();
-    EXPECT_EQ(error_of([&] { (void)orders.acquire({.wait = 300ms, .ttl = 1s}); }),
-              code(errc::backend_unavailable));
+    EXPECT_TRUE(
+        says_it_is_away(error_of([&] { (void)orders.acquire({.wait = 300ms, .ttl = 1s}); })));
     EXPECT_GE(boot_clock::now() - begun, 300ms) << "it may come back any moment";
-    EXPECT_EQ(error_of([&] { (void)orders.try_acquire_for(300ms, {.ttl = 1s}); }),
-              code(errc::backend_unavailable));
+    EXPECT_TRUE(
+        says_it_is_away(error_of([&] { (void)orders.try_acquire_for(300ms, {.ttl = 1s}); })));
 }
 
 TEST_P(failing_conformance, whoever_waits_on_is_served_when_it_comes_back) {
@@ -54,7 +54,7 @@ TEST_P(failing_conformance, whoever_waits_on_is_served_when_it_comes_back) {
 TEST_P(failing_conformance, a_lease_is_held_until_its_deadline_and_then_lost) {
     const auto client = open();
     happening lost, stopped;
-    auto lease = mutex{client, "orders/42"}.acquire({.ttl = 1500ms, .stop_margin = 700ms});
+    auto lease = mutex{client, "orders/42"}.acquire({.ttl = 4s, .stop_margin = 2s});
     lease.on_lost([&] { lost.happen(); });
     const std::stop_callback callback{lease.stop_token(), [&] { stopped.happen(); }};
     here().fail();

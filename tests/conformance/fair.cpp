@@ -95,7 +95,7 @@ TEST_P(fair_conformance, whoever_gives_up_leaves_the_line_and_the_rest_move_up) 
     auto first = orders.acquire(in_turn);
     {
         const waiter second{here(), served, 2};
-        EXPECT_FALSE((mutex{open(), "counter"}.try_acquire_for(50ms, in_turn)));
+        EXPECT_FALSE((mutex{open(), "counter"}.try_acquire_for(a_while, in_turn)));
         const waiter fourth{here(), served, 4};
         EXPECT_EQ(first.release(), release_result::released);
     }

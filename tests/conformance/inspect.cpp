@@ -111,7 +111,7 @@ TEST_P(inspect_places_conformance, waiters_are_listed_in_the_order_of_their_plac
 TEST_P(inspect_conformance, a_lock_taken_by_force_is_lost_for_its_holder) {
     mutex ours{open(), "orders/42"};
     happening lost;
-    auto lease = ours.acquire({.ttl = 900ms});
+    auto lease = ours.acquire({.ttl = 3s});
     lease.on_lost([&] { lost.happen(); });
     EXPECT_EQ(open().force_release("orders/42"), 1U);
     EXPECT_TRUE((mutex{open(), "orders/42"}.try_acquire_for(patience)));
@@ -168,8 +168,8 @@ HOLDFAST_SUITE(inspect_shared_conformance, shared_locks);
 TEST_P(inspect_shared_conformance, all_readers_are_listed_and_taken_by_force) {
     shared_mutex ours{open({.purpose = "ours"}), "page"};
     shared_mutex theirs{open({.purpose = "theirs"}), "page"};
-    auto one = ours.acquire_shared({.ttl = 900ms});
-    auto two = theirs.acquire_shared({.ttl = 900ms});
+    auto one = ours.acquire_shared({.ttl = 3s});
+    auto two = theirs.acquire_shared({.ttl = 3s});
     const auto client = open();
     const auto seen = client.inspect("page").at(0);
     ASSERT_EQ(seen.holders.size(), 2U);

@@ -54,8 +54,8 @@ TEST_P(multi_conformance, if_one_is_held_by_another_none_is_taken) {
     auto theirs = mutex{other, "b"}.acquire({.ttl = long_ttl});
     multi_lock all{client, {"a", "b", "c"}};
     EXPECT_FALSE(all.try_acquire());
-    EXPECT_FALSE(all.try_acquire_for(30ms));
-    EXPECT_EQ(error_of([&] { (void)all.acquire({.wait = 30ms}); }), code(errc::timed_out));
+    EXPECT_FALSE(all.try_acquire_for(a_while));
+    EXPECT_EQ(error_of([&] { (void)all.acquire({.wait = a_while}); }), code(errc::timed_out));
     EXPECT_TRUE((mutex{other, "a"}.try_acquire_for(patience))) << "what it had is given back";
     EXPECT_TRUE((mutex{other, "c"}.try_acquire()));
     EXPECT_EQ(theirs.release(), release_result::released);
@@ -169,7 +169,7 @@ TEST_P(multi_conformance, an_asynchronous_one_is_granted_like_any_other) {
     auto waiting = both.async_acquire({}, asio::use_future);
     auto refused = both.async_try_acquire({}, asio::use_future);
     EXPECT_FALSE(outcome(refused));
-    auto late = both.async_acquire({.wait = 30ms}, asio::use_future);
+    auto late = both.async_acquire({.wait = a_while}, asio::use_future);
     EXPECT_EQ(error_in(late), errc::timed_out);
     EXPECT_EQ(theirs.release(), release_result::released);
     auto held = outcome(waiting);

@@ -46,7 +46,7 @@ TEST_P(mutex_conformance, a_held_lock_is_contended_for_the_same_client) {
     const auto lease = orders.acquire();
     EXPECT_FALSE(orders.try_acquire()) << "a lease belongs to nobody's thread";
     EXPECT_FALSE(again.try_acquire());
-    EXPECT_FALSE(again.try_acquire_for(20ms));
+    EXPECT_FALSE(again.try_acquire_for(a_while));
 }
 
 TEST_P(mutex_conformance, names_do_not_touch_each_other) {
@@ -73,8 +73,8 @@ TEST_P(mutex_conformance, a_limited_wait_ends_with_nothing_and_not_early) {
     mutex theirs{open(), "orders/42"};
     const auto lease = ours.acquire();
     const auto begun = boot_clock::now();
-    EXPECT_FALSE(theirs.try_acquire_for(100ms));
-    EXPECT_GE(boot_clock::now() - begun, 100ms);
+    EXPECT_FALSE(theirs.try_acquire_for(a_while));
+    EXPECT_GE(boot_clock::now() - begun, a_while);
 }
 
 TEST_P(mutex_conformance, acquire_fails_with_timed_out_after_its_wait_and_not_early) {
@@ -82,8 +82,8 @@ TEST_P(mutex_conformance, acquire_fails_with_timed_out_after_its_wait_and_not_ea
     mutex theirs{open(), "orders/42"};
     const auto lease = ours.acquire();
     const auto begun = boot_clock::now();
-    EXPECT_EQ(error_of([&] { (void)theirs.acquire({.wait = 100ms}); }), code(errc::timed_out));
-    EXPECT_GE(boot_clock::now() - begun, 100ms);
+    EXPECT_EQ(error_of([&] { (void)theirs.acquire({.wait = a_while}); }), code(errc::timed_out));
+    EXPECT_GE(boot_clock::now() - begun, a_while);
 }
 
 TEST_P(mutex_conformance, acquire_without_waiting_fails_with_timed_out) {
@@ -123,7 +123,7 @@ TEST_P(mutex_conformance, giving_up_leaves_nothing_behind) {
     auto lease = ours.acquire();
     EXPECT_FALSE((mutex{other, "orders/42"}.try_acquire())); // connected: answers come in time now
     for (int i = 0; i < 5; ++i)
-        EXPECT_FALSE((mutex{other, "orders/42"}.try_acquire_for(50ms)));
+        EXPECT_FALSE((mutex{other, "orders/42"}.try_acquire_for(a_while)));
     EXPECT_TRUE(eventually([&] { return client.inspect("orders/42").at(0).waiters.empty(); }));
     EXPECT_EQ(lease.release(), release_result::released);
     EXPECT_TRUE(ours.try_acquire()) << "nobody else stands in line";
@@ -144,9 +144,9 @@ TEST_P(mutex_conformance, a_client_is_never_contended_by_what_it_just_gave_up) {
     mutex ours{open(), "orders/42"};
     mutex theirs{open(), "orders/42"};
     ASSERT_TRUE(ours.try_acquire()); // from here on an answer comes sooner than we give up
-    for (int i = 0; i < 10; ++i) {
+    for (int i = 0; i < 5; ++i) {
         auto held = theirs.acquire({.wait = patience});
-        ASSERT_FALSE(ours.try_acquire_for(50ms));
+        ASSERT_FALSE(ours.try_acquire_for(a_while));
         ASSERT_EQ(held.release(), release_result::released);
         ASSERT_TRUE(ours.try_acquire()) << "in round " << i;
     }
@@ -259,8 +259,8 @@ TEST_P(mutex_conformance, a_storm_of_all_ways_of_asking_leaves_nothing_behind) {
                               : how == 1 ? door.try_acquire_for(1ms, options)
                               : how == 2 ? door.try_acquire_for(20ms, options)
                                          : door.acquire(options);
-                    } catch (const error& e) { // a server may need longer than a millisecond
-                        EXPECT_TRUE(promises().reach == reach::network && how != 3) << e.what();
+                    } catch (const error& e) { // an engine may need longer
+                        EXPECT_NE(how, 3U) << e.what();
                     }
                     if (!got)
                         continue;

@@ -65,7 +65,7 @@ TEST_P(process_conformance, what_one_process_holds_is_contended_for_another) {
     (void)first.acquires({.name = "orders/42"});
     second.wants({.name = "orders/42", .options = {.wait = 0s}});
     EXPECT_EQ(second.answer(), "contended") << promise_broken;
-    second.wants({.name = "orders/42", .options = {.wait = 50ms}});
+    second.wants({.name = "orders/42", .options = {.wait = a_while}});
     EXPECT_EQ(second.answer(), "contended");
     EXPECT_FALSE((mutex{open(), "orders/42"}.try_acquire()));
     EXPECT_TRUE(first.holds());

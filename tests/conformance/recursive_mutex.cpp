@@ -66,7 +66,7 @@ TEST_P(recursive_conformance, the_std_face_and_leases_of_one_thread_go_together)
 TEST_P(recursive_conformance, another_thread_of_the_same_client_is_kept_out) {
     recursive_mutex tree{open(), "tree"};
     tree.lock();
-    auto other = in_a_thread([&] { return tree.try_acquire_for(20ms).has_value(); });
+    auto other = in_a_thread([&] { return tree.try_acquire_for(a_while).has_value(); });
     EXPECT_FALSE(outcome(other));
     tree.unlock();
     auto later = in_a_thread([&] { return tree.try_acquire_for(patience).has_value(); });

@@ -32,9 +32,9 @@ TEST_P(shared_conformance, clients_read_together_and_write_alone) {
         auto writing = ours.try_acquire();
         ASSERT_TRUE(writing);
         EXPECT_FALSE(theirs.try_acquire_shared());
-        EXPECT_FALSE(theirs.try_acquire_shared_for(20ms));
+        EXPECT_FALSE(theirs.try_acquire_shared_for(a_while));
         EXPECT_FALSE(theirs.try_acquire());
-        EXPECT_FALSE(theirs.try_acquire_for(20ms));
+        EXPECT_FALSE(theirs.try_acquire_for(a_while));
         EXPECT_EQ(writing->release(), release_result::released);
     }
     EXPECT_TRUE(theirs.try_acquire_shared());
@@ -49,7 +49,7 @@ TEST_P(shared_conformance, threads_of_one_client_read_together_and_write_alone) 
     {
         auto reading = page.acquire_shared();
         EXPECT_TRUE(elsewhere([&] { return page.try_acquire_shared_for(patience).has_value(); }));
-        EXPECT_FALSE(elsewhere([&] { return page.try_acquire_for(20ms).has_value(); }));
+        EXPECT_FALSE(elsewhere([&] { return page.try_acquire_for(a_while).has_value(); }));
         EXPECT_EQ(reading.release(), release_result::released);
     }
     const auto writing = page.acquire({.wait = patience});
@@ -92,7 +92,7 @@ TEST_P(shared_conformance, a_reading_under_a_write_ends_without_ending_the_write
     page.lock();
     page.lock_shared();
     page.unlock_shared();
-    EXPECT_FALSE(theirs.try_lock_shared_for(20ms));
+    EXPECT_FALSE(theirs.try_lock_shared_for(a_while));
     page.unlock();
     EXPECT_TRUE(theirs.try_lock_shared_for(patience));
     theirs.unlock_shared();
