@@ -57,9 +57,9 @@ TEST_F(guarding, if_the_front_is_killed_so_is_everybody_before_the_next_is_grant
         until_waiting("a", 1);
         const auto killed = boot_clock::now();
         running.signal(SIGKILL);
-        EXPECT_TRUE(running.tree.ends_within(10s));
+        EXPECT_TRUE(running.tree.ends_within(30s));
         expect_family_gone_before(witness);
-        EXPECT_LT(boot_clock::now() - killed, 5s); // promptly: not after a ttl of 30 s
+        EXPECT_LT(boot_clock::now() - killed, 20s); // promptly: not after a ttl of 30 s
     }
 }
 
@@ -70,11 +70,11 @@ TEST_F(guarding, if_the_guardian_is_killed_so_is_everybody_before_the_next_is_gr
         until_waiting("a", 1);
         const auto killed = boot_clock::now();
         ::kill(guardian_of(running), SIGKILL);
-        EXPECT_TRUE(running.tree.ends_within(10s));
+        EXPECT_TRUE(running.tree.ends_within(30s));
         EXPECT_EQ(running.exit_code(), 70);
         EXPECT_THAT(running.err.all(), HasSubstr("guardian"));
         expect_family_gone_before(witness);
-        EXPECT_LT(boot_clock::now() - killed, 5s);
+        EXPECT_LT(boot_clock::now() - killed, 20s);
     }
 }
 
@@ -89,9 +89,9 @@ TEST_F(guarding, if_both_are_killed_the_lock_stays_with_those_who_are_left) {
     ::kill(guardian, SIGKILL);
     running.signal(SIGKILL);
     EXPECT_TRUE(is_gone_within(guardian, 10s));
-    EXPECT_EQ(holdfast({"run", "-w", "300ms", "a", "--", "true"}).code, 1);
+    EXPECT_EQ(holdfast({"run", "-w", "1500ms", "a", "--", "true"}).code, 1);
     ::kill(-std::stoi(read("pid")), SIGKILL);
-    EXPECT_TRUE(running.tree.ends_within(10s));
+    EXPECT_TRUE(running.tree.ends_within(30s));
     EXPECT_EQ(holdfast({"run", "-w", "10", "a", "--", "true"}).code, 0);
 }
 
@@ -110,7 +110,7 @@ TEST_F(guarding, what_the_command_leaves_running_keeps_the_lock) {
     EXPECT_EQ(holdfast({"run", "-n", "a", "--", "true"}).code, 1);
     EXPECT_EQ(holdfast({"show", "a"}).code, 0);
     write("fifo", "go\n");
-    EXPECT_TRUE(running.tree.ends_within(10s));
+    EXPECT_TRUE(running.tree.ends_within(30s));
     EXPECT_EQ(holdfast({"run", "-w", "10", "a", "--", "true"}).code, 0);
 }
 
@@ -120,43 +120,41 @@ TEST_F(guarding, what_the_command_leaves_running_can_be_ended_by_its_guardian) {
     running.write("\n");
     EXPECT_EQ(running.exit_code(), 0);
     ::kill(guardian, SIGTERM);
-    EXPECT_TRUE(running.tree.ends_within(10s));
+    EXPECT_TRUE(running.tree.ends_within(30s));
     EXPECT_TRUE(is_gone_within(guardian, 10s));
 }
 
 // ----------------------------------------------------------------------------------------- lost
 
 TEST_F(guarding, a_lost_lock_stops_the_command_with_76) {
-    auto running = start_holding({"--ttl", "600ms", "a"},
+    auto running = start_holding({"--ttl", "3s", "a"},
                                  "trap 'echo asked; exit 0' TERM; "
                                  "while :; do sleep 0.05; done");
     ASSERT_EQ(holdfast({"release", "a", "--force"}).code, 0);
     EXPECT_EQ(running.exit_code(), 76);
-    EXPECT_TRUE(running.tree.ends_within(10s));
+    EXPECT_TRUE(running.tree.ends_within(30s));
     EXPECT_THAT(running.err.all(), HasSubstr("holdfast: lost the lock 'a'"));
 }
 
 TEST_F(guarding, those_who_ignore_term_are_killed_when_the_lock_is_lost) {
-    auto running = start_family({"--ttl", "600ms", "a"});
-    const auto taken = boot_clock::now();
+    auto running = start_family({"--ttl", "3s", "a"});
     ASSERT_EQ(holdfast({"release", "a", "--force"}).code, 0);
-    EXPECT_TRUE(running.tree.ends_within(10s));
-    EXPECT_LT(boot_clock::now() - taken, 3s);
+    EXPECT_TRUE(running.tree.ends_within(30s));
     EXPECT_EQ(running.exit_code(), 76);
 }
 
 TEST_F(guarding, a_reader_that_does_not_read_holds_up_nobody) {
-    auto running = start_holding({"--ttl", "600ms", "a"},
+    auto running = start_holding({"--ttl", "3s", "a"},
                                  "head -c 65536 /dev/zero >&2; trap '' TERM; echo full; "
                                  "while :; do sleep 0.05; done");
     ASSERT_EQ(running.out.line(), "full");
     ASSERT_EQ(holdfast({"release", "a", "--force"}).code, 0);
-    EXPECT_TRUE(running.tree.ends_within(10s));
+    EXPECT_TRUE(running.tree.ends_within(30s));
     EXPECT_EQ(running.exit_code(), 76);
 }
 
 TEST_F(guarding, kill_asks_nobody) {
-    auto running = start_holding({"--ttl", "600ms", "--on-lost", "kill", "a"},
+    auto running = start_holding({"--ttl", "3s", "--on-lost", "kill", "a"},
                                  "trap 'echo asked' TERM; while :; do sleep 0.05; done");
     ASSERT_EQ(holdfast({"release", "a", "--force"}).code, 0);
     EXPECT_EQ(running.exit_code(), 76);
@@ -164,8 +162,8 @@ TEST_F(guarding, kill_asks_nobody) {
 }
 
 TEST_F(guarding, ignore_lets_the_command_finish) {
-    auto running = start_holding({"--ttl", "300ms", "--on-lost", "ignore", "a"},
-                                 "read x; echo finished; exit 5");
+    auto running =
+        start_holding({"--ttl", "3s", "--on-lost", "ignore", "a"}, "read x; echo finished; exit 5");
     ASSERT_EQ(holdfast({"release", "a", "--force"}).code, 0);
     EXPECT_TRUE(running.err.until("being lost"));
     running.write("\n");
@@ -174,21 +172,21 @@ TEST_F(guarding, ignore_lets_the_command_finish) {
 }
 
 TEST_F(guarding, a_stopped_guardian_is_killed_at_the_deadline_and_the_command_with_it) {
-    auto running = start_family({"--ttl", "1500ms", "a"});
+    auto running = start_family({"--ttl", "3s", "a"});
     const auto guardian = guardian_of(running);
     const auto stopped = boot_clock::now();
     ::kill(guardian, SIGSTOP);
-    EXPECT_TRUE(running.tree.ends_within(10s));
-    EXPECT_LT(boot_clock::now() - stopped, 1500ms + 1s);
+    EXPECT_TRUE(running.tree.ends_within(30s));
+    EXPECT_LT(boot_clock::now() - stopped, 3s + 5s);
     EXPECT_EQ(running.exit_code(), 76);
 }
 
 TEST_F(guarding, a_stopped_job_keeps_its_lock) {
-    auto running = start_holding({"--ttl", "300ms", "a"}, "read x; exit 4");
+    auto running = start_holding({"--ttl", "1s", "a"}, "read x; exit 4");
     const auto command = child_of(guardian_of(running));
     ::kill(command, SIGSTOP);
     EXPECT_TRUE(reaches_state(running.pid(), 'T'));
-    EXPECT_EQ(holdfast({"run", "-w", "1", "a", "--", "true"}).code, 1); // several ttls later
+    EXPECT_EQ(holdfast({"run", "-w", "3", "a", "--", "true"}).code, 1); // several ttls later
     ::kill(command, SIGCONT);
     running.write("\n");
     EXPECT_EQ(running.exit_code(), 4);

@@ -97,7 +97,7 @@ TEST_F(running, a_lock_that_is_held_is_1_at_once_or_what_was_asked_for) {
     auto holder = start_holding({"a"}, "read x");
     const auto asked = boot_clock::now();
     const auto how = holdfast({"run", "-n", "a", "--", "true"});
-    EXPECT_LT(boot_clock::now() - asked, 2s);
+    EXPECT_LT(boot_clock::now() - asked, 20s);
     EXPECT_EQ(how.code, 1);
     EXPECT_EQ(how.err, "");
     EXPECT_EQ(holdfast({"run", "-n", "-E", "9", "a", "--", "true"}).code, 9);
@@ -111,10 +111,10 @@ TEST_F(running, waits_as_long_as_it_was_told_to) {
     const auto asked = boot_clock::now();
     EXPECT_EQ(holdfast({"run", "-w", "1", "a", "--", "true"}).code, 1);
     EXPECT_GE(boot_clock::now() - asked, 1s);
-    EXPECT_LT(boot_clock::now() - asked, 5s);
+    EXPECT_LT(boot_clock::now() - asked, 20s);
     const auto again = boot_clock::now();
-    EXPECT_EQ(holdfast({"run", "-w", "300ms", "-E", "0", "a", "--", "true"}).code, 0);
-    EXPECT_GE(boot_clock::now() - again, 300ms);
+    EXPECT_EQ(holdfast({"run", "-w", "1500ms", "-E", "0", "a", "--", "true"}).code, 0);
+    EXPECT_GE(boot_clock::now() - again, 1500ms);
 }
 
 TEST_F(running, a_waiter_runs_when_the_holder_has_ended) {

@@ -24,7 +24,7 @@ protected:
         return to_string(server->ask({"GET", key}));
     }
     [[nodiscard]] bool becomes(const std::string& key, const std::string& expected) const {
-        return cli_tests::comes_true(5s, [&] { return value(key) == expected; });
+        return cli_tests::comes_true(30s, [&] { return value(key) == expected; });
     }
 
     [[nodiscard]] bool is_unreachable() const;
@@ -106,11 +106,11 @@ TEST_F(gate_before_redis, drops_silently) {
     link.say({"INCR", "n"});
     EXPECT_TRUE(becomes("n", "1"));
     EXPECT_TRUE(
-        cli_tests::comes_true(5s, [&] { return way->bytes_seen(direction::to_client) == 4; }));
+        cli_tests::comes_true(30s, [&] { return way->bytes_seen(direction::to_client) == 4; }));
     way->drop(direction::to_server);
     link.say({"INCR", "n"});
     EXPECT_TRUE(
-        cli_tests::comes_true(5s, [&] { return way->bytes_seen(direction::to_server) == 42; }));
+        cli_tests::comes_true(30s, [&] { return way->bytes_seen(direction::to_server) == 42; }));
     way->pass(direction::to_client);
     way->pass(direction::to_server);
     EXPECT_EQ(link.hear(50ms), std::nullopt);
@@ -166,7 +166,7 @@ TEST_F(gate_before_redis, cuts_when_it_sees_a_command_that_is_done_but_not_answe
         EXPECT_EQ(connect().ask({"INCR", "n"}).number, 2); // only once
     }
     EXPECT_EQ(way->cuts(), 2U);
-    EXPECT_TRUE(cli_tests::comes_true(5s, [&] { return way->open_connections() == 0; }));
+    EXPECT_TRUE(cli_tests::comes_true(30s, [&] { return way->open_connections() == 0; }));
 }
 
 TEST_F(gate_before_redis, sees_a_text_that_comes_in_two_pieces) {
@@ -190,11 +190,11 @@ TEST_F(gate_before_redis, tells_of_an_end_that_was_dropped_once_it_passes_again)
         auto link = connect();
         link.say({"INCR", "n"});
         EXPECT_TRUE(
-            cli_tests::comes_true(5s, [&] { return way->bytes_seen(direction::to_server) > 0; }));
+            cli_tests::comes_true(30s, [&] { return way->bytes_seen(direction::to_server) > 0; }));
     }
     EXPECT_EQ(way->open_connections(), 1U);
     way->pass(direction::to_server);
-    EXPECT_TRUE(cli_tests::comes_true(5s, [&] { return way->open_connections() == 0; }));
+    EXPECT_TRUE(cli_tests::comes_true(30s, [&] { return way->open_connections() == 0; }));
     EXPECT_EQ(value("n"), "(nil)");
 }
 

@@ -109,7 +109,7 @@ std::string dump(const redis_server& server, const names& called) {
 std::string
 dump_when(const std::string& expected, const redis_server& server, const names& called) {
     std::string last;
-    static_cast<void>(cli_tests::comes_true(5s, [&] {
+    static_cast<void>(cli_tests::comes_true(30s, [&] {
         last = dump(server, called);
         return last == expected;
     }));

@@ -56,7 +56,7 @@ TEST_P(ours_and_redisson, what_java_holds_we_get_when_it_releases) {
     EXPECT_FALSE(orders.try_acquire());
     std::optional<lease> got;
     std::thread waiter{[&] { got = orders.try_acquire_for(5s); }};
-    EXPECT_TRUE(cli_tests::comes_true(5s, [&] {
+    EXPECT_TRUE(cli_tests::comes_true(30s, [&] {
         return server->ask({"PUBSUB", "NUMSUB", "redisson_lock__channel:{orders}"})
                    .items[1]
                    .number == 1;

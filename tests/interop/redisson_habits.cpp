@@ -100,32 +100,32 @@ TEST_P(redisson_habits, behind_a_dead_fair_waiter_the_living_run_in_circles_sinc
     const auto tries = count(commands, is_newest() ? "\"EVALSHA\"" : "\"EVAL\"");
     std::cout << tries << " tries in a second\n";
     if (is_newest())
-        EXPECT_GT(tries, 50);
+        EXPECT_GT(tries, 15);
     else
         EXPECT_LT(tries, 10);
 }
 
 TEST_P(redisson_habits, a_dead_reader_is_renewed_by_the_living_before_4_4) {
-    java->ask("client quick single watchdog_ms=900 address=" + server->address());
+    java->ask("client quick single watchdog_ms=3000 address=" + server->address());
     java->ask("lock quick h1 read orders");
     const std::string grave = "{orders}:dead:1:rwlock_timeout:1";
     server->ask({"HSET", "orders", "dead:1", "1"});
-    server->ask({"SET", grave, "1", "PX", "600"});
+    server->ask({"SET", grave, "1", "PX", "2000"});
     const auto mine = "{orders}:" + java->ask("holder quick h1") + ":rwlock_timeout:1";
     for (int renewals = 0; renewals < 3; ++renewals) {
-        ASSERT_TRUE(cli_tests::comes_true(5s, [&] { return ttl_of(mine) < 650; }));
-        ASSERT_TRUE(cli_tests::comes_true(5s, [&] { return ttl_of(mine) > 750; }));
+        ASSERT_TRUE(cli_tests::comes_true(30s, [&] { return ttl_of(mine) < 2200; }));
+        ASSERT_TRUE(cli_tests::comes_true(30s, [&] { return ttl_of(mine) > 2500; }));
     }
     EXPECT_EQ(ttl_of(grave) == -2, is_newest());
 }
 
 TEST_P(redisson_habits, many_locks_are_renewed_in_one_script_since_3_44) {
-    java->ask("client quick single watchdog_ms=900 address=" + server->address());
+    java->ask("client quick single watchdog_ms=3000 address=" + server->address());
     for (int i = 0; i < 10; ++i)
         java->ask("lock quick h1 plain many-" + std::to_string(i));
     const auto falls_and_rises = [&] {
-        return cli_tests::comes_true(5s, [&] { return ttl_of("many-0") < 650; }) &&
-               cli_tests::comes_true(5s, [&] { return ttl_of("many-0") > 750; });
+        return cli_tests::comes_true(30s, [&] { return ttl_of("many-0") < 2200; }) &&
+               cli_tests::comes_true(30s, [&] { return ttl_of("many-0") > 2500; });
     };
     ASSERT_TRUE(falls_and_rises());
     monitor commands{*server};
@@ -138,19 +138,24 @@ TEST_P(redisson_habits, a_release_wakes_one_waiter_of_each_client) {
     java->ask("lock c1 h1 plain orders");
     const auto one = java->begin("lock c2 h1 plain orders");
     const auto other = java->begin("lock c2 h2 plain orders");
-    EXPECT_TRUE(cli_tests::comes_true(5s, [&] {
+    EXPECT_TRUE(cli_tests::comes_true(30s, [&] {
         return to_string(server->ask({"PUBSUB", "NUMSUB", "redisson_lock__channel:{orders}"})) ==
                "[redisson_lock__channel:{orders}, 1]"; // and our ears, which hear by pattern
     }));
     EXPECT_FALSE(java->has_answered(one, 100ms) || java->has_answered(other));
     monitor commands{*server};
     server->ask({"PUBLISH", "redisson_lock__channel:{orders}", "0"}); // a false alarm
-    EXPECT_FALSE(java->has_answered(one, 200ms) || java->has_answered(other));
     const auto* script = is_newest() ? "\"EVALSHA\"" : "\"EVAL\"";
-    EXPECT_EQ(count(commands, script), 1);
+    const auto tries = [&](std::ptrdiff_t expected) { // so many, and then no more
+        std::ptrdiff_t seen = 0;
+        return cli_tests::comes_true(
+                   30s, [&] { return (seen += count(commands, script)) >= expected; }) &&
+               !java->has_answered(one, 200ms) && !java->has_answered(other) &&
+               seen + count(commands, script) == expected;
+    };
+    EXPECT_TRUE(tries(1));
     server->ask({"PUBLISH", "redisson_lock__channel:{orders}", "1"});
-    EXPECT_FALSE(java->has_answered(one, 200ms) || java->has_answered(other));
-    EXPECT_EQ(count(commands, script), 2);
+    EXPECT_TRUE(tries(2));
     server->ask({"PUBLISH", "redisson_lock__channel:{orders}", "7"});
     EXPECT_FALSE(java->has_answered(one, 200ms) || java->has_answered(other));
     EXPECT_EQ(count(commands, script), 0);
@@ -161,7 +166,7 @@ TEST_P(redisson_habits, a_permit_released_late_comes_back_although_it_says_no) {
     const auto late = java->ask("permit c1 h1 acquire tickets 100");
     const auto deadline = std::stoll(
         server->ask({"ZRANGE", "{tickets}:timeout", "0", "0", "WITHSCORES"}).items.at(1).text);
-    ASSERT_TRUE(cli_tests::comes_true(5s, [&] { return server_ms() > deadline; }));
+    ASSERT_TRUE(cli_tests::comes_true(30s, [&] { return server_ms() > deadline; }));
     EXPECT_EQ(java->ask("permit c1 h1 release tickets " + late), "false");
     EXPECT_EQ(server->ask({"GET", "tickets"}).text, "1");
 }

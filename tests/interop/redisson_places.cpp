@@ -89,7 +89,7 @@ TEST_F(redisson_places, in_a_cluster_where_channels_are_sharded) {
     link.ask({"SSUBSCRIBE", "redisson_lock__channel:{orders}"});
     java->ask("lock c1 h1 plain orders");
     const auto waiting = java->begin("lock c2 h1 plain orders");
-    EXPECT_TRUE(cli_tests::comes_true(5s, [&] {
+    EXPECT_TRUE(cli_tests::comes_true(30s, [&] {
         return to_string(home.ask({"PUBSUB", "SHARDNUMSUB", "redisson_lock__channel:{orders}"})) ==
                "[redisson_lock__channel:{orders}, 2]";
     }));

@@ -54,16 +54,16 @@ TEST_P(redisson_together, a_counter_without_a_lock_would_be_wrong) {
 }
 
 TEST_P(redisson_together, a_lock_is_renewed_until_its_process_is_killed) {
-    java->ask("client quick single watchdog_ms=900 address=" + server->address());
+    java->ask("client quick single watchdog_ms=3000 address=" + server->address());
     java->ask("lock quick h1 plain orders");
     const auto left = [&] { return server->ask({"PTTL", "orders"}).number; };
     for (int i = 0; i < 3; ++i) { // it falls and rises again
-        EXPECT_TRUE(cli_tests::comes_true(5s, [&] { return left() < 650; }));
-        EXPECT_TRUE(cli_tests::comes_true(5s, [&] { return left() > 750; }));
+        EXPECT_TRUE(cli_tests::comes_true(30s, [&] { return left() < 2200; }));
+        EXPECT_TRUE(cli_tests::comes_true(30s, [&] { return left() > 2500; }));
     }
     java->kill();
     EXPECT_GT(left(), 0);
-    EXPECT_TRUE(cli_tests::comes_true(5s, [&] { return left() == -2; }));
+    EXPECT_TRUE(cli_tests::comes_true(30s, [&] { return left() == -2; }));
     expect_silence(); // nobody says that it has expired
 }
 

@@ -37,7 +37,7 @@ using words = std::vector<std::string>;
 
 class redis_link {
 public:
-    static constexpr auto patience = std::chrono::seconds{5};
+    static constexpr auto patience = std::chrono::seconds{30};
 
     [[nodiscard]] static redis_link over_tcp(std::uint16_t port);
     [[nodiscard]] static redis_link over_unix(const std::string& path);

@@ -280,7 +280,7 @@ TEST(redis_engine_played, an_inspection_of_a_walk_without_end_ends_in_time) {
     engine ours{at(server.port())};
     const auto before = boot_clock::now();
     (void)ours.examine(1s);
-    EXPECT_LT(boot_clock::now() - before, 5s);
+    EXPECT_LT(boot_clock::now() - before, 20s);
 }
 
 // The replicas never say that they have it. Who asked has to hear by the time that he gave.
@@ -293,11 +293,11 @@ TEST(redis_engine_played, nobody_waits_longer_for_replicas_than_he_said) {
     }};
     auto o = at(server.port());
     o.acknowledge = 1;
-    o.acknowledge_within = 5s;
+    o.acknowledge_within = 60s;
     engine ours{o};
     const auto before = boot_clock::now();
     (void)failed(ours.attempt(claim_of("n"), joining::none, 300ms));
-    EXPECT_LT(boot_clock::now() - before, 2s);
+    EXPECT_LT(boot_clock::now() - before, 20s);
 }
 
 TEST(redis_engine_played, too_many_clients_is_no_wrong_password) {

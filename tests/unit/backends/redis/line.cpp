@@ -197,15 +197,15 @@ TEST_F(redis_line, cut_in_the_middle_of_an_answer_nobody_knows_what_was_done) {
 }
 
 TEST_F(redis_line, connection_refused_means_that_nothing_was_done) {
-    const auto nowhere = make(to(deaf_port()));
-    const auto asked = boot_clock::now();
-    nowhere->ask(ping("a"), in(10s), came_.of(0));
+    auto s = to(deaf_port());
+    s.connect_timeout = 60s; // much longer than the answer takes
+    const auto nowhere = make(std::move(s));
+    nowhere->ask(ping("a"), in(60s), came_.of(0));
     const auto all = came_.wait_for(1);
     ASSERT_EQ(all.size(), 1U);
     EXPECT_TRUE(all[0].second.failed);
     EXPECT_EQ(all[0].second.effect, applied::no);
     EXPECT_NE(all[0].second.text.find("refused"), std::string::npos) << all[0].second.text;
-    EXPECT_LT(boot_clock::now() - asked, 2s);
 }
 
 TEST_F(redis_line, a_host_that_is_not_found_is_named) {

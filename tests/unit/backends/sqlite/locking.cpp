@@ -718,7 +718,7 @@ TEST_F(sqlite_locking, a_busy_file_is_answered_in_time) {
     const auto mine = claim_for({.name = "x"});
     b.said.answers.clear();
     b.engine->attempt({{}, at, at + 30ms}, mine, joining::queue);
-    EXPECT_LT(boot_clock::now() - at, 1s);
+    EXPECT_LT(boot_clock::now() - at, 5s);
     const auto& f = std::get<failure>(b.said.answers.at(0));
     EXPECT_EQ(f.code, errc::backend_unavailable);
     EXPECT_EQ(f.applied, applied::no);
