@@ -12,6 +12,8 @@
 //                              On ZooKeeper KEY is a file
 //   guard C H KIND NAME KEY n  the same, and fails if somebody else has written meanwhile; a reader
 //                              only looks
+//   revoked C H NAME wait_ms   whether the holder of this client has heard that somebody wants it
+//   revoke C H NAME            asks the holder, and tells how many were asked
 //   permit C H set|acquire|tryacquire|release NAME …
 //   semaphore C H set|acquire|tryacquire|release NAME 1 …      with semaphore=plain
 //
@@ -37,6 +39,7 @@
 #include <mutex>
 #include <poll.h>
 #include <random>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
@@ -99,10 +102,31 @@ private:
     cli_tests::descriptor file_;
 };
 
+/// Which names somebody else would like to have, as the holders have heard.
+class wishes {
+public:
+    void hear(const std::string& name) {
+        const std::lock_guard lock{guard_};
+        heard_.insert(name);
+        changed_.notify_all();
+    }
+    [[nodiscard]] bool take(const std::string& name, duration wait) {
+        std::unique_lock lock{guard_};
+        changed_.wait_for(lock, wait, [&] { return heard_.contains(name); });
+        return heard_.erase(name) != 0;
+    }
+
+private:
+    std::mutex guard_;
+    std::condition_variable changed_;
+    std::set<std::string> heard_;
+};
+
 struct party_of_test {
     client ours;
     duration ttl;
     std::uint16_t counter_port; ///< 0: counters are files
+    std::shared_ptr<wishes> wanted = std::make_shared<wishes>();
 };
 
 using settings = std::map<std::string, std::string>;
@@ -188,6 +212,10 @@ private:
                               mine_.at(said.at(3) + " " + said.at(4)).back());
         if (verb == "count" || verb == "guard")
             return count(said);
+        if (verb == "revoked")
+            return of_.wanted->take(said.at(3), milliseconds(said.at(4))) ? "yes" : "no";
+        if (verb == "revoke")
+            return std::to_string(of_.ours.ask_release(said.at(3)));
         if (verb == "permit")
             return permit(said);
         if (verb == "semaphore")
@@ -230,6 +258,8 @@ private:
         auto got = acquired(said, wait, for_ms);
         if (!got)
             return "no";
+        if (auto* one = std::get_if<lease>(&*got))
+            one->on_wanted([heard = of_.wanted, name = said.at(4)] { heard->hear(name); });
         std::string answer = said.at(0) == "trylock" ? "yes" : "";
         if (said.at(3) == "fenced")
             answer +=

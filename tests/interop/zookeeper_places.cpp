@@ -76,17 +76,6 @@ TEST_P(zookeeper_names, of_locks_that_curator_would_not_find_its_place_in_are_re
     EXPECT_TRUE(has_children("/semaphore", 2)) << dump(*tree);
 }
 
-TEST_P(zookeeper_names, that_java_asks_back_stay_ours_until_we_release) {
-    ours->ask("lock c1 h1 mutex /orders");
-    const auto node = tree->nodes_in("/orders").front();
-    java->ask("revoke c1 h1", node.path);
-    EXPECT_EQ(tree->at(node.path)->data, "__REVOKE__");
-    EXPECT_EQ(java->ask("trylock c1 h1 mutex /orders 200"), "no");
-    EXPECT_EQ(ours->ask("held c1 h1 mutex /orders"), "yes");
-    EXPECT_NO_THROW(ours->ask("unlock c1 h1 mutex /orders"));
-    EXPECT_EQ(java->ask("trylock c1 h1 mutex /orders 10000"), "yes");
-}
-
 // ---------------------------------------------------------------------------------- three servers
 
 class zookeeper_ensembles : public parties {
