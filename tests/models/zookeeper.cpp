@@ -72,7 +72,10 @@ void zookeeper_server::receive(const request& r) {
 
 void zookeeper_server::greet(process_id from, const hello& h) {
     connections_.erase(from);
-    const auto at = room_.luck().below(ensemble);
+    auto at = room_.luck().below(ensemble);
+    for (std::size_t who = 0; who < ensemble; ++who) // most often the one that lags most
+        if (members_[who].slow && room_.luck().permille(700))
+            at = who;
     auto& m = members_[at];
     if (m.cut_off) // nobody lets a session in without the leader: the client gives up by itself
         return;

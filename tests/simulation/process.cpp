@@ -427,7 +427,9 @@ void process::check_in_time(const asking& who, const detail::tell_wish& answer) 
         limit += 6 * (detail::request_limit(o.ttl) + o.ttl / 4);
     if (took > limit)
         throw violation{"waiting is bounded",
-                        "a wish for ",
+                        "a wish of ",
+                        id_,
+                        " for ",
                         *who.wanted,
                         " was answered after ",
                         took / 1us,

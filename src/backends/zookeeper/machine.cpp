@@ -117,6 +117,9 @@ void machine::connected(
     for (const auto& [id, r] : removals_)
         if (!r.on_its_way)
             send_removal(id, now, out);
+    // What is found again was made long ago: without this, a grant of it could not be believed.
+    if (again && !stands_.empty())
+        send(beat{}, {.what = step::alive, .sent = now}, out);
     std::map<std::uint64_t, nonce> all; // who asked first comes first
     for (const auto& [whose, s] : stands_)
         all.emplace(s.order, whose);
@@ -824,6 +827,10 @@ void machine::replied(op_id op, const reply& r, instant now, actions& out) {
         watches_.erase(static_cast<std::uint64_t>(op)); // it was not set
     switch (p.what) {
     case step::nothing:
+        return;
+    case step::alive:
+        if (!is_unanswered(r.how))
+            confirmed(p.sent);
         return;
     case step::folder:
         if (r.how == outcome::ok || r.how == outcome::exists)

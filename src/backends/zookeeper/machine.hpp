@@ -222,6 +222,7 @@ private:
         own,      ///< what we hold
         removed,
         renewed,
+        alive, ///< a beat of our own
         nothing,
     };
     struct pending {
