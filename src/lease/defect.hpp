@@ -39,7 +39,6 @@ enum class defect : std::uint8_t {
     zookeeper_leaves_orphans = 34,  // Z4: nor when nobody wants it any more
     zookeeper_unknown_renews = 35,  // Z5: a beat without an answer counts
     zookeeper_link_renews = 36,     // Z6: who has a connection needs no leader
-    zookeeper_seeks_anywhere = 37,  // Z7: on a server that lags
     zookeeper_anchor_of_reply = 38, // Z8: a write counts from its answer
     zookeeper_removes_once = 39,    // Z9: a removal without an answer is not repeated
     zookeeper_writers_next = 40,    // Z10: a reading under the write before us is not expected

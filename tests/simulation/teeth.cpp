@@ -52,7 +52,6 @@ constexpr mutant all_mutants[] = {
     {defect::zookeeper_leaves_orphans, "z4_leaves_orphans", draw_zookeeper},
     {defect::zookeeper_unknown_renews, "z5_unknown_renews", draw_zookeeper},
     {defect::zookeeper_link_renews, "z6_link_renews", draw_zookeeper},
-    {defect::zookeeper_seeks_anywhere, "z7_seeks_anywhere", draw_zookeeper},
     {defect::zookeeper_anchor_of_reply, "z8_anchor_of_reply", draw_zookeeper},
     {defect::zookeeper_removes_once, "z9_removes_once", draw_zookeeper},
     {defect::zookeeper_writers_next, "z10_writers_next", draw_zookeeper},

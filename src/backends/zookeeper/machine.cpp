@@ -589,8 +589,7 @@ void machine::fail(stand& s, failure why, instant now, actions& out) {
 void machine::seek(stand& s, place& p, instant now, actions& out) {
     if (s.seeking != op_id{})
         return;
-    if (!has(defect::zookeeper_seeks_anywhere))
-        send(catch_up{p.folder}, {.what = step::nothing}, out);
+    send(catch_up{p.folder}, {.what = step::nothing}, out);
     s.seeking = send(list{p.folder},
                      {.what = step::found, .whose = s.what->nonce, .sent = now, .folder = p.folder},
                      out);
