@@ -247,7 +247,7 @@ public class Peer extends Driven<Peer.Connected> {
         long before = read(file);
         TimeUnit.MICROSECONDS.sleep(ThreadLocalRandom.current().nextInt(1000));
         if (guarded && read(file) != before) {
-            throw new IllegalStateException("somebody else was here");
+            throw new IllegalStateException("PROMISE BROKEN somebody else was here");
         }
         if (!looks) {
             // One write of as many bytes as ever: who is killed leaves the old number or the new one.
