@@ -136,7 +136,8 @@ TEST(zookeeper_names, list_the_folders_from_the_top) {
 // queue
 
 TEST(zookeeper_tickets, are_read_as_curator_sorts_them) {
-    const auto lock = read_ticket(child("lock-", "0000000017"));
+    const auto node = child("lock-", "0000000017"); // what is read is a part of it
+    const auto lock = read_ticket(node);
     ASSERT_TRUE(lock);
     EXPECT_EQ(lock->as, role::lock);
     EXPECT_EQ(lock->number, "0000000017");
