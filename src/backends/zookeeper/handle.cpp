@@ -168,6 +168,12 @@ handle::~handle() {
 }
 
 bool handle::open(std::string& why) {
+    const std::lock_guard one_after_the_other{opening_};
+    {
+        const std::lock_guard lock{guard_};
+        if (closed_)
+            return true; // given up before it began
+    }
     const signals_blocked quiet;
     const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(how_.session).count();
     auto* const made = zookeeper_init2(hosts_of(how_).c_str(),
@@ -199,6 +205,7 @@ void handle::fall_silent() {
 }
 
 void handle::close() {
+    const std::lock_guard one_after_the_other{opening_};
     _zhandle* zh = nullptr;
     {
         const std::lock_guard lock{guard_};

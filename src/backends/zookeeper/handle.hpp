@@ -82,6 +82,7 @@ private:
     std::mutex telling_;
     listener* listener_; ///< null: it has fallen silent
 
+    std::mutex opening_; ///< open() or close(), one at a time: neither finds half a session
     std::mutex guard_;
     _zhandle* zh_ = nullptr;
     bool closed_ = false;

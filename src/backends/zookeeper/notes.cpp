@@ -1,5 +1,6 @@
 #include "backends/zookeeper/notes.hpp"
 #include "backends/zookeeper/machine.hpp"
+#include "runtime/wall_clock.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -36,8 +37,8 @@ party party_in(std::string_view data) {
 }
 
 duration age_of(std::int64_t ms_since_1970) {
-    const auto now = std::chrono::system_clock::now().time_since_epoch();
-    return std::max<duration>(now - std::chrono::milliseconds{ms_since_1970}, duration::zero());
+    const std::chrono::milliseconds then{ms_since_1970};
+    return std::max<duration>(detail::wall_clock_now() - then, duration::zero());
 }
 
 } // namespace holdfast::zookeeper
