@@ -159,7 +159,8 @@ TEST_P(zookeeper_ensembles, do_not_let_them_miscount_while_members_die) {
         std::ifstream{room / ring} >> number;
         return number;
     };
-    a_fight fight{{"zookeeper session_ms=20000 address=" + ensemble->addresses(),
+    // An election may last as long as a machine is busy, and Curator gives up after its retries.
+    a_fight fight{{"zookeeper session_ms=20000 retries=29 address=" + ensemble->addresses(),
                    [](const std::string& ring) { return "/of-" + ring; },
                    [&](const std::string& ring) { return room / ring; },
                    counted},

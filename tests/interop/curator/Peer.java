@@ -68,7 +68,8 @@ public class Peer extends Driven<Peer.Connected> {
                 .connectString(settings.get("address"))
                 .retryPolicy(new ExponentialBackoffRetry(
                         Integer.parseInt(settings.getOrDefault("retry_ms", "100")),
-                        Integer.parseInt(settings.getOrDefault("retries", "5"))));
+                        Integer.parseInt(settings.getOrDefault("retries", "5")),
+                        2000)); // ms; otherwise the pauses would soon be minutes
         if (settings.containsKey("session_ms")) {
             builder.sessionTimeoutMs(Integer.parseInt(settings.get("session_ms")));
         }
