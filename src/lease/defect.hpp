@@ -33,15 +33,16 @@ enum class defect : std::uint8_t {
     quorum_no_quarantine = 27,     // Q6, in the simulated members: empty, and back at once
 
     // Of the machine that talks to ZooKeeper.
-    zookeeper_older_session = 31,   // Z1: what an earlier session made is taken for ours
-    zookeeper_always_next = 32,     // Z2: whoever goes, we are first, and nobody looks
-    zookeeper_makes_again = 33,     // Z3: what may have been made is not looked for
-    zookeeper_leaves_orphans = 34,  // Z4: nor when nobody wants it any more
-    zookeeper_unknown_renews = 35,  // Z5: a beat without an answer counts
-    zookeeper_link_renews = 36,     // Z6: who has a connection needs no leader
-    zookeeper_anchor_of_reply = 38, // Z8: a write counts from its answer
-    zookeeper_removes_once = 39,    // Z9: a removal without an answer is not repeated
-    zookeeper_writers_next = 40,    // Z10: a reading under the write before us is not expected
+    zookeeper_older_session = 31,     // Z1: what an earlier session made is taken for ours
+    zookeeper_always_next = 32,       // Z2: whoever goes, we are first, and nobody looks
+    zookeeper_makes_again = 33,       // Z3: what may have been made is not looked for
+    zookeeper_leaves_orphans = 34,    // Z4: nor when nobody wants it any more
+    zookeeper_unknown_renews = 35,    // Z5: a beat without an answer counts
+    zookeeper_link_renews = 36,       // Z6: who has a connection needs no leader
+    zookeeper_anchor_of_reply = 38,   // Z8: a write counts from its answer
+    zookeeper_removes_once = 39,      // Z9: a removal without an answer is not repeated
+    zookeeper_writers_next = 40,      // Z10: a reading under the write before us is not expected
+    zookeeper_waits_for_a_break = 41, // Z12: only a new connection asks again
 };
 
 #if defined(HOLDFAST_MUTANTS) && HOLDFAST_MUTANTS

@@ -111,8 +111,15 @@ void zookeeper_server::greet(process_id from, const hello& h) {
 // Writes go to the leader at once; all is answered in the order of asking.
 void zookeeper_server::take(process_id from, connection& c, const zookeeper::operation& op) {
     c.queue.push_back({op, {}, 0});
-    if (!is_read(op) && !members_[c.at].cut_off)
-        ask_leader(c, c.queue.back());
+    auto& w = c.queue.back();
+    const auto& m = members_[c.at];
+    const bool dropped = m.busy && room_.luck().permille(400);
+    if (!is_read(op) && !m.cut_off && !(dropped && room_.luck().permille(700)))
+        ask_leader(c, w);
+    if (dropped) {
+        w.done = zookeeper::reply{.how = outcome::lost};
+        w.behind = 0;
+    }
     pump(from);
 }
 
@@ -129,7 +136,7 @@ void zookeeper_server::pump(process_id to) {
     const auto& m = members_[c.at];
     while (!c.queue.empty()) {
         auto& w = c.queue.front();
-        if (is_read(w.what))
+        if (is_read(w.what) && !w.done)
             w.done = read(c, w.what);
         if (!w.done || m.applied < w.behind)
             return;
@@ -360,8 +367,9 @@ void zookeeper_server::restart(memory) {
     const auto who = luck.below(ensemble);
     if (who == 0 || luck.permille(500))
         return hang_up_all(who);
-    const bool slow = luck.permille(500);
-    (slow ? members_[who].slow : members_[who].cut_off) = true;
+    auto& m = members_[who];
+    const bool ails[] = {luck.permille(500), luck.permille(300)};
+    (ails[1] ? m.busy : ails[0] ? m.slow : m.cut_off) = true;
     room_.call_after(luck.between(0us, settings_.session), [this, who] {
         if (members_[who].cut_off && room_.luck().permille(500)) // it has noticed: no leader
             hang_up_all(who);
@@ -383,7 +391,7 @@ void zookeeper_server::hang_up_all(std::size_t who) {
 }
 
 void zookeeper_server::join(std::size_t who) {
-    members_[who].cut_off = members_[who].slow = false;
+    members_[who].cut_off = members_[who].slow = members_[who].busy = false;
     std::vector<process_id> all;
     for (auto& [to, c] : connections_)
         if (c.at == who)

@@ -9,7 +9,8 @@
 //
 // A server lags, sometimes for long, but a session never sees less than it has seen. It may be cut
 // off from the leader, and still answer reads and pings: the leader hears nothing of those sessions
-// meanwhile. A session is ended by the leader's clock, up to a third of its time and half a tick
+// meanwhile. One that is too busy answers that it was not done, or that it does not know. A session
+// is ended by the leader's clock, up to a third of its time and half a tick
 // after the last word too early. Containers vanish some time after they are empty.
 //
 // Who holds is said by the tree alone, by Curator's rule, at the leader.
@@ -82,6 +83,7 @@ private:
         std::size_t applied = 0; // how many transactions
         bool cut_off = false;    // from the leader
         bool slow = false;       // hears of nothing new, but is heard
+        bool busy = false;       // says so instead of doing what it is asked, now and then
     };
     struct waiting {
         zookeeper::operation what;

@@ -56,6 +56,7 @@ constexpr mutant all_mutants[] = {
     {defect::zookeeper_removes_once, "z9_removes_once", draw_zookeeper},
     {defect::zookeeper_writers_next, "z10_writers_next", draw_zookeeper},
     {defect::no_drift_no_margin, "z11_no_margin", draw_zookeeper},
+    {defect::zookeeper_waits_for_a_break, "z12_waits_for_a_break", draw_zookeeper},
 };
 
 class teeth : public testing::TestWithParam<mutant> {

@@ -11,22 +11,20 @@ struct meaning {
     outcome how;
 };
 
-// Lost: it may have been done. What is not listed was refused by the server, which did nothing.
+// Lost: it may have been done, or is to be asked again. What the server refuses, it has not done.
 constexpr meaning table[] = {
     {ZOK, outcome::ok},
     {ZNONODE, outcome::no_node},
     {ZNODEEXISTS, outcome::exists},
     {ZNOAUTH, outcome::no_rights},
-    {ZCONNECTIONLOSS, outcome::lost},
-    {ZOPERATIONTIMEOUT, outcome::lost},
-    {ZSESSIONMOVED, outcome::lost},
-    {ZCLOSING, outcome::lost},
-    {ZMARSHALLINGERROR, outcome::lost},
-    {ZRUNTIMEINCONSISTENCY, outcome::lost},
-    {ZSYSTEMERROR, outcome::lost},
-    {ZSESSIONEXPIRED, outcome::over},
+    {ZBADARGUMENTS, outcome::refused},
+    {ZUNIMPLEMENTED, outcome::refused},
     {ZINVALIDSTATE, outcome::over},
+    {ZSESSIONEXPIRED, outcome::over},
     {ZAUTHFAILED, outcome::over},
+    {ZCLOSING, outcome::lost},
+    {ZSESSIONMOVED, outcome::lost},
+    {ZTHROTTLEDOP, outcome::lost},
 };
 
 } // namespace
@@ -35,7 +33,7 @@ outcome outcome_of(int code) noexcept {
     for (const auto& one : table)
         if (one.code == code)
             return one.how;
-    return outcome::refused;
+    return code < ZAPIERROR ? outcome::refused : outcome::lost;
 }
 
 } // namespace holdfast::zookeeper

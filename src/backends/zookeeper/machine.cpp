@@ -15,6 +15,7 @@ using namespace std::chrono_literals;
 
 constexpr std::uint32_t most_tries = 8;
 constexpr duration before_own_watch = 100ms;
+constexpr duration before_asking_again = 200ms;
 
 [[nodiscard]] std::string one_line(std::string_view text) {
     std::string made{text};
@@ -29,8 +30,8 @@ constexpr duration before_own_watch = 100ms;
 
 [[nodiscard]] bool is_gone(outcome how) { return how == outcome::no_node; }
 
-// Its session or its connection ended under it: what comes next is said by connected() or
-// expired().
+// Its session or its connection ended under it, or the server is too busy: connected(), expired()
+// or ask_again() go on.
 [[nodiscard]] bool is_unanswered(outcome how) {
     return how == outcome::lost || how == outcome::over;
 }
@@ -114,16 +115,22 @@ void machine::connected(
     session_.up = true;
     const bool again = std::exchange(session_.was_up, true);
     out.emplace_back(tell_link{again ? link_state::reconnected : link_state::connected, {}});
+    go_on(again ? whose_turn::everybody : whose_turn::the_first, now, out);
+}
+
+void machine::go_on(whose_turn which, instant now, actions& out) {
+    const bool all = which != whose_turn::the_unanswered;
     for (const auto& [id, r] : removals_)
         if (!r.on_its_way)
             send_removal(id, now, out);
+    std::map<std::uint64_t, nonce> turns; // who asked first comes first
+    for (auto& [whose, s] : stands_)
+        if (std::exchange(s.unanswered, false) || all)
+            turns.emplace(s.order, whose);
     // What is found again was made long ago: without this, a grant of it could not be believed.
-    if (again && !stands_.empty())
+    if (!turns.empty() && which != whose_turn::the_first)
         send(beat{}, {.what = step::alive, .sent = now}, out);
-    std::map<std::uint64_t, nonce> all; // who asked first comes first
-    for (const auto& [whose, s] : stands_)
-        all.emplace(s.order, whose);
-    for (const auto& [_, whose] : all) {
+    for (const auto& [_, whose] : turns) {
         auto* const s = find(whose);
         if (s == nullptr)
             continue;
@@ -131,11 +138,21 @@ void machine::connected(
             if (s->own_watch == op_id{})
                 watch_own(*s, now, out);
         } else if (s->queue.how != place::is::being_made && s->lease.how != place::is::being_made) {
-            s->seeking = {};
-            s->watch = {};
+            if (all) {
+                s->seeking = {};
+                s->watch = {};
+            }
             proceed(*s, now, out);
         }
     }
+}
+
+// After a break, connected() sees to it. But a server may also be too busy to do what it was asked,
+// and stay.
+void machine::ask_again(instant now) {
+    if (session_.up && !std::exchange(session_.asks_again, true) &&
+        !has(defect::zookeeper_waits_for_a_break))
+        set_timer(now + before_asking_again, {.what = alarm::ask_again, .bond = session_.bond});
 }
 
 void machine::suspended(bond_id bond, actions& out) {
@@ -589,7 +606,7 @@ void machine::fail(stand& s, failure why, instant now, actions& out) {
 void machine::seek(stand& s, place& p, instant now, actions& out) {
     if (s.seeking != op_id{})
         return;
-    send(catch_up{p.folder}, {.what = step::nothing}, out);
+    send(catch_up{p.folder}, {.what = step::caught_up, .whose = s.what->nonce}, out);
     s.seeking = send(list{p.folder},
                      {.what = step::found, .whose = s.what->nonce, .sent = now, .folder = p.folder},
                      out);
@@ -824,9 +841,9 @@ void machine::replied(op_id op, const reply& r, instant now, actions& out) {
         p.sent = now;
     if (r.how != outcome::ok)
         watches_.erase(static_cast<std::uint64_t>(op)); // it was not set
+    if (is_unanswered(r.how))
+        ask_again(now);
     switch (p.what) {
-    case step::nothing:
-        return;
     case step::alive:
         if (!is_unanswered(r.how))
             confirmed(p.sent);
@@ -854,8 +871,14 @@ void machine::replied(op_id op, const reply& r, instant now, actions& out) {
     auto* const s = find(p.whose);
     if (s == nullptr)
         return;
+    if (is_unanswered(r.how))
+        s->unanswered = true;
     place& at = p.folder == s->lease.folder ? s->lease : s->queue;
     switch (p.what) {
+    case step::caught_up:
+        if (is_unanswered(r.how)) // then the list that follows may be older than what is sought
+            s->seeking = {};
+        return;
     case step::made:
         return on_made(*s, p, r, now, out);
     case step::listed:
@@ -923,6 +946,13 @@ void machine::on_time(instant now, actions& out) {
         case alarm::own_watch:
             if (s != nullptr)
                 watch_own(*s, now, out);
+            break;
+        case alarm::ask_again:
+            if (t.bond != session_.bond)
+                break;
+            session_.asks_again = false;
+            if (session_.up)
+                go_on(whose_turn::the_unanswered, now, out);
             break;
         }
     }

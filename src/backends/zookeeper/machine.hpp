@@ -9,9 +9,10 @@
 //                                                         again
 //
 //   connection lost      whatever was on its way is in doubt. Back in the same session, a node
-//   whose
-//                        making was not confirmed is looked for by its guid; everybody in a queue
-//                        looks again; what was to be removed is removed again
+//                        whose making was not confirmed is looked for by its guid; everybody in a
+//                        queue looks again; what was to be removed is removed again
+//   not done, or who     a server that is too busy says so and stays: the same, a moment later, for
+//   knows                those alone who were not answered
 //   session over         all its nodes are gone, or will be: the bond is lost, a new session begins
 //   forget(bond)         the core believes in it no more: the same, from our side
 //
@@ -151,6 +152,7 @@ private:
         instant anchor{}; ///< when the last write was sent that the server has confirmed
         bool up = false;
         bool was_up = false;
+        bool asks_again = false;       ///< a timer will
         std::set<std::string> folders; ///< known to be there, as far as we know
     };
 
@@ -196,6 +198,7 @@ private:
         bool next = false;              ///< that event makes us first
         op_id own_watch{};              ///< on what we hold
         std::uint32_t tries = 0;        ///< in a row, that led nowhere
+        bool unanswered = false;        ///< the last that was asked for it
         bool leaving = false;           ///< nobody wants it any more
         op_id seeking{};                ///< what is in doubt is being looked for with this
         std::shared_ptr<goodbye> waits; ///< who is to be told when it has left
@@ -211,9 +214,10 @@ private:
 
     // What a reply is for.
     enum class step : std::uint8_t {
-        folder,   ///< one of the parents
-        made,     ///< our node
-        listed,   ///< the queue
+        folder, ///< one of the parents
+        made,   ///< our node
+        listed, ///< the queue
+        caught_up,
         found,    ///< the queue, to find what may have been made
         verified, ///< what was found
         watching, ///< the one before us
@@ -223,7 +227,6 @@ private:
         removed,
         renewed,
         alive, ///< a beat of our own
-        nothing,
     };
     struct pending {
         step what;
@@ -234,14 +237,16 @@ private:
         std::string folder{};
         std::vector<renewal_answer> others{}; ///< of a renewal: what is known already
     };
-    enum class alarm : std::uint8_t { attempt, goodbye, renewal, own_watch };
+    enum class alarm : std::uint8_t { attempt, goodbye, renewal, own_watch, ask_again };
     struct timer {
         alarm what;
         nonce whose{};
         ticket number{};
         std::shared_ptr<goodbye> tell{};
         op_id op{};
+        bond_id bond{};
     };
+    enum class whose_turn : std::uint8_t { the_first, everybody, the_unanswered };
 
     op_id send(decltype(operation::what), pending, actions&);
     void watch_with(stand&, decltype(operation::what), step, instant now, actions&);
@@ -285,6 +290,8 @@ private:
     void on_removed(std::uint64_t, const pending&, const reply&, actions&);
     static void settle(goodbye&, actions&);
 
+    void go_on(whose_turn, instant now, actions&);
+    void ask_again(instant now);
     void begin_session(actions&);
     void end_session(actions&);
 

@@ -132,6 +132,10 @@ protected:
         ASSERT_EQ(made->second.path, "/a");
         reply_to(made->first, {.how = outcome::exists});
     }
+    void later() {
+        now += 300ms;
+        m.on_time(now, out);
+    }
     void break_connection() { m.suspended(m.bond(), out); }
 
     const std::string somebody = "_c_00000009-1111-2222-3333-444444444444-lock-0000000003";
@@ -390,6 +394,60 @@ TEST_F(zookeeper_machine, removes_again_what_may_not_have_been_removed) {
     EXPECT_EQ(again->second.path, "/a/" + node);
     reply_to(again->first, {.how = outcome::no_node}); // it was we
     EXPECT_EQ(take<tell_released>()->result, release_result::released);
+}
+
+// ------------------------------------------- when a server is too busy, and the connection stays
+
+TEST_F(zookeeper_machine, asks_a_busy_server_again_a_moment_later) {
+    attempt(mine);
+    first_folder();
+    const auto node = make("0000000005", 100);
+    lose(take_said<zookeeper::list>()->first);
+    EXPECT_EQ(said(), 0U) << "not at once";
+    later();
+    list({node});
+    EXPECT_TRUE(std::holds_alternative<grant>(take<tell_attempted>()->answer));
+    take_said<beat>();
+    later();
+    EXPECT_EQ(said(), 1U) << "the watch on its own node alone";
+}
+
+TEST_F(zookeeper_machine, looks_for_what_a_busy_server_may_have_made) {
+    attempt(mine);
+    first_folder();
+    lose(take_said<create>()->first);
+    list({somebody});
+    later();
+    EXPECT_FALSE(take_said<create>());
+    const auto caught_up = take_said<catch_up>();
+    const auto sought = take_said<zookeeper::list>();
+    lose(caught_up->first);
+    reply_to(sought->first, {.how = outcome::ok});
+    EXPECT_FALSE(take_said<create>()) << "that list may be older than the node";
+    later();
+    reply_to(take_said<catch_up>()->first, {.how = outcome::ok});
+    list({});
+    EXPECT_TRUE(take_said<create>());
+}
+
+TEST_F(zookeeper_machine, removes_again_what_a_busy_server_did_not_remove) {
+    const auto node = hold(mine);
+    release(mine);
+    lose(take_said<remove>()->first);
+    EXPECT_FALSE(take<tell_released>());
+    later();
+    const auto again = take_said<remove>();
+    ASSERT_TRUE(again);
+    reply_to(again->first, {.how = outcome::ok});
+    EXPECT_EQ(take<tell_released>()->result, release_result::released);
+}
+
+TEST_F(zookeeper_machine, watches_again_what_a_busy_server_does_not_watch) {
+    const auto node = wait(mine, {somebody});
+    lose(take_said<look>()->first);
+    later();
+    list({node});
+    EXPECT_TRUE(take<tell_granted>());
 }
 
 TEST_F(zookeeper_machine, removes_what_nobody_wants_however_late_it_is_found) {
