@@ -201,6 +201,7 @@ void guardian::pass_on_at_the_gate() {
 
 void guardian::watch_over_command() {
     const std::stop_callback when_ending{lease_->stop_token(), [this] { lease_ending_.raise(); }};
+    lease_->on_wanted([this] { say("somebody asks for the lock '" + options_.name + "'"); });
     for (;;) { // looks first: the command may have ended before we came here
         hear_front();
         hear_signals();

@@ -38,6 +38,9 @@ public:
     /// Called once, when the first is lost.
     void on_lost(std::function<void()>);
 
+    /// Called once, when the first is wanted by somebody else.
+    void on_wanted(std::function<void()>);
+
     /// Gives all back and waits for the answers: lost if one was, else unknown if one is.
     release_result release();
 

@@ -49,8 +49,9 @@ struct acquire_options {
     bool renew = true;                      ///< false: an explicit lease that ends after ttl
     duration lock_delay = duration::zero(); ///< kept back this long after it was lost
     duration max_hold = forever;            ///< then it is no longer renewed, and ends
-    duration stop_margin =
-        duration::zero(); ///< stop_token fires so long before the deadline; 0: ttl/6
+    /// The stop_token fires so long before the deadline; 0: ttl/6. Where a session is believed for
+    /// less than the ttl, it is at most half of that.
+    duration stop_margin = duration::zero();
     holdfast::on_deadline on_deadline = on_deadline::nothing;
     retry_policy retry{}; ///< when the engine is away
     guarantees require{}; ///< else it is refused, with errc::unsupported and the reason

@@ -55,9 +55,10 @@ void core::hand(engine_grant& g, wish& w, instant now, actions& out) {
     h->generation = settings_.generation;
     h->from = &g;
     h->owner = w.what.owner;
-    h->stop_margin = o.stop_margin > duration::zero()
-                         ? o.stop_margin
-                         : default_stop_margin(std::min(o.ttl, span_of(g.by->terms)));
+    h->stop_margin = stop_margin_of(o.stop_margin,
+                                    o.ttl,
+                                    span_of(g.by->terms),
+                                    o.renew || settings_.able.ttl == ttl_scope::session);
     h->on_deadline = o.on_deadline;
 
     const auto until = limit_of(o, now);

@@ -56,8 +56,15 @@ inline constexpr int drift_per_mille = 1;
     return std::max<duration>(std::min(retry_after, ttl / 2), std::chrono::milliseconds{1});
 }
 
-/// How long before the deadline the work is asked to stop, if the caller did not say.
-[[nodiscard]] constexpr duration default_stop_margin(duration ttl) noexcept { return ttl / 6; }
+/// How long before the deadline the work is asked to stop. What is renewed is renewed after a third
+/// of its span: a margin of more than half of it would stop the work all the time.
+[[nodiscard]] constexpr duration
+stop_margin_of(duration asked, duration ttl, duration span, bool is_renewed) noexcept {
+    const auto shorter = std::min(ttl, span);
+    if (asked == duration::zero())
+        return shorter / 6;
+    return is_renewed ? std::min(asked, shorter / 2) : asked;
+}
 
 /// After this the engine itself has ended whatever a request sent at `sent` may have been granted.
 [[nodiscard]] constexpr instant

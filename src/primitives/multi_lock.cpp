@@ -64,14 +64,29 @@ std::stop_token multi_lease::stop_token() const {
     return stopping_->source.get_token();
 }
 
+namespace {
+
+/// Whoever of several calls it first.
+[[nodiscard]] std::function<void()> once(std::function<void()> f) {
+    return [f = std::make_shared<std::function<void()>>(std::move(f)),
+            called = std::make_shared<std::atomic<bool>>(false)] {
+        if (!called->exchange(true))
+            (*f)();
+    };
+}
+
+} // namespace
+
 void multi_lease::on_lost(std::function<void()> listener) {
-    const auto told = std::make_shared<std::atomic<bool>>(false);
-    const auto first = std::make_shared<std::function<void()>>(std::move(listener));
+    const auto first = once(std::move(listener));
     for (auto& each : all_)
-        each.on_lost([told, first] {
-            if (!told->exchange(true))
-                (*first)();
-        });
+        each.on_lost(first);
+}
+
+void multi_lease::on_wanted(std::function<void()> listener) {
+    const auto first = once(std::move(listener));
+    for (auto& each : all_)
+        each.on_wanted(first);
 }
 
 namespace {

@@ -1,13 +1,12 @@
 // What a person reads, how soon, and with which exit code, when the engine is Redis.
 
+#include "on_a_server.hpp"
 #include "parsed.hpp"
 #include "servers/redis.hpp"
 #include "tmux.hpp"
-#include "workshop.hpp"
 
 #include <gmock/gmock.h>
 
-#include <algorithm>
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdexcept>
@@ -56,43 +55,14 @@ private:
     std::vector<descriptor> queue_;
 };
 
-class on_redis : public workshop {
+class on_redis : public on_a_server {
 protected:
     void SetUp() override { HOLDFAST_NEEDS(redis_server::missing()); }
-
-    /// The program said one sentence that has this in it, and nothing else.
-    static void expect_sentence(const outcome& how, int code, const std::string& part) {
-        EXPECT_EQ(how.code, code) << how.err;
-        EXPECT_EQ(how.out, "");
-        EXPECT_THAT(how.err, AllOf(StartsWith("holdfast: "), HasSubstr(part)));
-        EXPECT_EQ(std::count(how.err.begin(), how.err.end(), '\n'), 1) << how.err;
-    }
-    /// ls, show, watch and release --force all say it.
-    static void expect_looking_says(const std::string& url, int code, const std::string& part) {
-        expect_sentence(holdfast({"ls", "-u", url}), code, part);
-        expect_sentence(holdfast({"show", "-u", url, "job"}), code, part);
-        expect_sentence(holdfast({"watch", "-u", url, "job"}), code, part);
-        expect_sentence(holdfast({"release", "job", "--force", "-u", url}), code, part);
-    }
-    [[nodiscard]] static outcome run_on(const std::string& url, const std::string& name = "job") {
-        return holdfast({"run", "-w", "3s", "-u", url, name, "--", "echo", "held"});
-    }
 };
 
 TEST_F(on_redis, a_lock_is_held_seen_and_taken_by_force) {
     const redis_server server{remembers()};
-    const auto url = server.url();
-    EXPECT_EQ(run_on(url).out, "held\n");
-    auto holder =
-        start({"run", "-u", url, "job", "--", "sh", "-c", "echo $HOLDFAST_FENCE; exec sleep 60"});
-    EXPECT_GT(std::stoll(holder.out.line().value_or("0")), 0);
-    EXPECT_EQ(holdfast({"run", "-n", "-u", url, "job", "--", "true"}).code, 1);
-    EXPECT_EQ(holdfast({"run", "-n", "-E", "9", "-u", url, "job", "--", "true"}).code, 9);
-    EXPECT_THAT(holdfast({"ls", "-u", url}).out, HasSubstr("job"));
-    EXPECT_THAT(holdfast({"show", "-u", url, "job"}).out, HasSubstr("held by"));
-    EXPECT_EQ(holdfast({"release", "job", "--force", "-u", url}).code, 0);
-    EXPECT_EQ(holder.exit_code(), 76) << "lost";
-    EXPECT_EQ(holdfast({"show", "-u", url, "job"}).code, 1);
+    expect_that_a_lock_is_held_seen_and_taken_by_force(server.url());
 }
 
 TEST_F(on_redis, a_server_that_is_not_there_is_named) {
@@ -339,24 +309,7 @@ TEST_F(on_redis, watch_follows_a_lock_from_hand_to_hand) {
 
 TEST_F(on_redis, a_waiter_survives_a_restart_of_the_server) {
     redis_server server{remembers()};
-    auto holder = start({"run",
-                         "-u",
-                         server.url(),
-                         "--ttl",
-                         "2s",
-                         "job",
-                         "--",
-                         "sh",
-                         "-c",
-                         "echo ready; exec sleep 60"});
-    ASSERT_EQ(holder.out.line(), "ready");
-    auto waiter = start({"run", "-u", server.url(), "-w", "25s", "job", "--", "echo", "held"});
-    EXPECT_TRUE(waiter.runs_for(300ms));
-    server.restart();
-    EXPECT_TRUE(waiter.runs_for(300ms)) << "it is still held";
-    holder.signal(SIGTERM);
-    const auto served = waiter.end();
-    EXPECT_EQ(served.out, "held\n") << served.err;
+    expect_that_a_waiter_survives_a_restart(server);
 }
 
 // Such a server waits for the rest of a command, and would do so for ever.

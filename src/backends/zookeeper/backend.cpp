@@ -14,8 +14,15 @@ namespace {
 
 template <class... F> struct overloaded : F... { using F::operator()...; };
 
-constexpr duration before_asking_why = std::chrono::milliseconds{200};
 constexpr std::uint64_t operators_first = std::uint64_t{1} << 63;
+
+// Both together are over before whoever waits for a connection gives up.
+[[nodiscard]] duration before_asking_why(const options& how) {
+    return std::min<duration>(std::chrono::milliseconds{200}, how.connect_timeout / 4);
+}
+[[nodiscard]] duration longest_question(const options& how) {
+    return std::min<duration>(std::chrono::seconds{1}, how.connect_timeout / 2);
+}
 
 [[nodiscard]] rules rules_of(const options& how) {
     return {.root = how.root,
@@ -78,7 +85,7 @@ void zookeeper_backend::carry_out(actions& out, instant now) {
             if (session_ == nullptr || !session_->send(*op))
                 machine_.replied(id, reply{}, now, out);
         } else if (const auto* o = std::get_if<open_session>(&out[i])) {
-            opening_.post([this, bond = o->bond] { open(bond); });
+            open(o->bond);
         } else if (const auto* c = std::get_if<close_session>(&out[i])) {
             if (session_ != nullptr && session_->bond() == c->bond)
                 end(std::exchange(session_, nullptr));
@@ -163,20 +170,11 @@ void zookeeper_backend::forget(bond_id bond) {
 
 // ----------------------------------------------------------------------------------- the sessions
 
+// Looking up names may wait as long as it likes, so nobody waits for it. Under the mutex.
 void zookeeper_backend::open(bond_id bond) {
     listener& me = *this;
-    auto made = std::make_shared<handle>(how_, bond, me);
-    {
-        const std::lock_guard lock{guard_};
-        if (closed_ || machine_.bond() != bond)
-            return; // it was given up before it began
-        session_ = made;
-    }
-    std::string why;
-    if (!made->open(why))
-        decide([&](instant now, actions& out) {
-            machine_.unreachable(bond, {errc::backend_unavailable, applied::no, why}, now, out);
-        });
+    session_ = std::make_shared<handle>(how_, bond, me);
+    detail::quiet_thread([begins = session_] { begins->open(); }).detach();
 }
 
 // It may wait for seconds, and says nothing: so nobody waits for it. Under the mutex.
@@ -200,7 +198,6 @@ void zookeeper_backend::close(instant by) {
         ending.swap(ending_);
         changed_.notify_all();
     }
-    opening_.finish();
     operators_.finish();
     for (const auto& one : ending)
         if (const auto over = one.lock())
@@ -227,15 +224,16 @@ void zookeeper_backend::suspended(bond_id bond) {
     decide([&](instant, actions& out) { machine_.suspended(bond, out); });
 }
 void zookeeper_backend::read_only(bond_id bond) {
-    decide([&](instant, actions& out) { machine_.read_only(bond, out); });
+    decide([&](instant, actions& out) {
+        machine_.read_only(bond, out);
+        changed_.notify_all();
+    });
 }
 void zookeeper_backend::expired(bond_id bond) {
     decide([&](instant, actions& out) { machine_.expired(bond, out); });
 }
-void zookeeper_backend::refused(bond_id bond, const std::string& why) {
-    decide([&](instant now, actions& out) {
-        machine_.unreachable(bond, {errc::backend_refused, applied::no, why}, now, out);
-    });
+void zookeeper_backend::unreachable(bond_id bond, const failure& why) {
+    decide([&](instant now, actions& out) { machine_.unreachable(bond, why, now, out); });
 }
 void zookeeper_backend::replied(op_id id, reply&& r) {
     const auto number = static_cast<std::uint64_t>(id);
@@ -254,8 +252,9 @@ void zookeeper_backend::noticed(op_id id, seen what) {
 // The C client tries one server after the other and says nothing: so we look ourselves.
 void zookeeper_backend::find_out_why(bond_id bond) {
     std::string why;
-    if (!wait_until_connected(boot_clock::now() + before_asking_why))
-        why = why_nobody_serves(ask_all(how_.servers, how_.connect_timeout));
+    if (!wait_until([](const machine& m) { return m.is_connected(); },
+                    boot_clock::now() + before_asking_why(how_)))
+        why = why_nobody_serves(ask_all(how_.servers, longest_question(how_)));
     decide([&](instant now, actions& out) {
         finding_out_ = false;
         if (!why.empty())
@@ -265,15 +264,32 @@ void zookeeper_backend::find_out_why(bond_id bond) {
 
 // ------------------------------------------------------------------------------- for operators
 
-bool zookeeper_backend::wait_until_connected(instant by) {
+template <class F> bool zookeeper_backend::wait_until(F is_so, instant by) {
     std::unique_lock lock{guard_};
-    while (!closed_ && !machine_.is_connected()) {
+    while (!closed_ && !is_so(machine_)) {
         const auto left = by - boot_clock::now();
         if (left <= duration::zero())
             return false;
         changed_.wait_for(lock, std::min<duration>(left, std::chrono::milliseconds{50}));
     }
     return !closed_;
+}
+
+/// Waits for a session; else says why there is none. Nobody waits long for servers that say
+/// themselves that they do not serve.
+std::optional<failure> zookeeper_backend::why_not_connected(instant by) {
+    const auto is_there = [this](const machine& m) {
+        return m.is_connected() || (how_.read_only && m.is_read_only());
+    };
+    by = std::min(by, boot_clock::now() + how_.connect_timeout);
+    if (wait_until(is_there, std::min(by, boot_clock::now() + before_asking_why(how_))))
+        return std::nullopt;
+    auto why = why_nobody_serves(ask_all(how_.servers, longest_question(how_)));
+    if ((why.empty() || how_.read_only) && wait_until(is_there, by))
+        return std::nullopt;
+    return failure{errc::backend_unavailable,
+                   applied::no,
+                   why.empty() ? "there is no connection to ZooKeeper" : std::move(why)};
 }
 
 reply zookeeper_backend::ask(decltype(operation::what) what, instant by) {

@@ -10,8 +10,8 @@
 // server that is cut off from it answers pings all the same.
 //
 // Threads: verbs come on the caller's, replies on the session's, times on the client's loop. A lane
-// of our own opens sessions and looks names up; another does what operators ask for. Sessions are
-// closed beside all of that.
+// of our own does what operators ask for. Sessions are opened and closed beside all of that,
+// because both may take seconds.
 
 #include "backends/zookeeper/handle.hpp"
 #include "backends/zookeeper/machine.hpp"
@@ -25,6 +25,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -56,7 +57,7 @@ private:
     void suspended(bond_id) override;
     void read_only(bond_id) override;
     void expired(bond_id) override;
-    void refused(bond_id, const std::string& why) override;
+    void unreachable(bond_id, const failure&) override;
     void replied(op_id, reply&&) override;
     void noticed(op_id, seen) override;
 
@@ -70,8 +71,8 @@ private:
 
     // Operators: these wait, on a lane of their own.
     [[nodiscard]] reply ask(decltype(operation::what), instant by);
-    [[nodiscard]] bool wait_until_connected(instant by);
-    [[nodiscard]] failure no_connection() const;
+    template <class F> [[nodiscard]] bool wait_until(F is_so, instant by);
+    [[nodiscard]] std::optional<failure> why_not_connected(instant by);
     struct inspection;
     void with_holders(const call&,
                       const std::string& name,
@@ -92,7 +93,6 @@ private:
     std::uint64_t last_ask_ = 0;
     std::unordered_map<std::uint64_t, std::optional<reply>> asks_;
 
-    detail::lane opening_;
     detail::lane operators_;
 };
 

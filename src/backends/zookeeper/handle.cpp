@@ -39,6 +39,12 @@ template <class... F> struct overloaded : F... { using F::operator()...; };
 
 void nothing_to_log(const char*) {}
 
+constexpr std::chrono::milliseconds first_pause{250}, longest_pause{4000};
+
+[[nodiscard]] failure not_let_in() {
+    return {errc::backend_refused, applied::no, "ZooKeeper refused user or password"};
+}
+
 /// The threads that the C client starts inherit our mask: signals are the program's, not ours.
 class signals_blocked {
 public:
@@ -105,8 +111,7 @@ struct handle::callbacks {
         if (rc == ZOK && zh != nullptr)
             of.greet(zh);
         else if (rc == ZAUTHFAILED)
-            of.tell(
-                [&](listener& l) { l.refused(of.bond_, "ZooKeeper refused user or password"); });
+            of.tell([&](listener& l) { l.unreachable(of.bond_, not_let_in()); });
     }
 
     // Sessions come and go under a watch without ending it: only what happens to its node does.
@@ -167,7 +172,23 @@ handle::~handle() {
     HOLDFAST_ASSERT(closed_ || zh_ == nullptr, "a session is closed before it goes");
 }
 
-bool handle::open(std::string& why) {
+void handle::open() {
+    auto pause = first_pause;
+    while (!begin()) {
+        tell([&](listener& l) {
+            l.unreachable(bond_,
+                          {errc::backend_unavailable,
+                           applied::no,
+                           "the servers' names could not be looked up"});
+        });
+        std::unique_lock lock{guard_};
+        ended_.wait_for(lock, pause, [this] { return closed_; });
+        pause = std::min(2 * pause, longest_pause);
+    }
+}
+
+/// True: there is nothing more to do.
+bool handle::begin() {
     const std::lock_guard one_after_the_other{opening_};
     {
         const std::lock_guard lock{guard_};
@@ -183,10 +204,8 @@ bool handle::open(std::string& why) {
                                        this,
                                        how_.read_only ? ZOO_READONLY : 0,
                                        &nothing_to_log);
-    if (made == nullptr) {
-        why = "the servers' names could not be looked up";
+    if (made == nullptr)
         return false;
-    }
     zoo_set_servers_resolution_delay(made, -1); // else it looks up their names before each poll
     const std::lock_guard lock{guard_};
     zh_ = made;
@@ -211,6 +230,7 @@ void handle::close() {
         const std::lock_guard lock{guard_};
         if (std::exchange(closed_, true))
             return;
+        ended_.notify_all();
         zh = std::exchange(zh_, nullptr);
     }
     if (zh != nullptr)
@@ -242,7 +262,7 @@ void handle::on_session(zhandle_t* zh, int state) {
         if (state == ZOO_EXPIRED_SESSION_STATE)
             l.expired(bond_);
         else if (state == ZOO_AUTH_FAILED_STATE)
-            l.refused(bond_, "ZooKeeper refused user or password");
+            l.unreachable(bond_, not_let_in());
         else if (state == ZOO_READONLY_STATE)
             l.read_only(bond_);
         else

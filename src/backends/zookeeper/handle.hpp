@@ -11,6 +11,7 @@
 #include <holdfast/backend.hpp>
 #include <holdfast/zookeeper.hpp>
 
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -29,7 +30,7 @@ public:
     virtual void suspended(bond_id) = 0;
     virtual void read_only(bond_id) = 0;
     virtual void expired(bond_id) = 0;
-    virtual void refused(bond_id, const std::string& why) = 0;
+    virtual void unreachable(bond_id, const failure&) = 0;
     virtual void replied(op_id, reply&&) = 0;
     virtual void noticed(op_id, seen) = 0;
 
@@ -44,8 +45,9 @@ public:
     handle& operator=(const handle&) = delete;
     ~handle(); ///< closed before, on a thread that may wait
 
-    /// Begins to connect; looks up names, so it may wait. False, and why, if that is hopeless.
-    [[nodiscard]] bool open(std::string& why);
+    /// Begins to connect. Looks up names, again and again if they are not known, so it may wait:
+    /// until it is closed.
+    void open();
 
     /// False: nothing was sent, and no reply will come.
     [[nodiscard]] bool send(const operation&);
@@ -70,6 +72,7 @@ private:
         std::unique_ptr<zoo_op_result> result; ///< of a beat, written when the answer comes
     };
 
+    [[nodiscard]] bool begin();
     [[nodiscard]] context* remember(op_id, bool is_watch);
     void forget(context*);
     void complete(context*, reply&&);
@@ -84,6 +87,7 @@ private:
 
     std::mutex opening_; ///< open() or close(), one at a time: neither finds half a session
     std::mutex guard_;
+    std::condition_variable ended_; ///< closed_ is true
     _zhandle* zh_ = nullptr;
     bool closed_ = false;
     bool authenticated_ = false;

@@ -113,6 +113,7 @@ void machine::connected(
     session_.granted = granted;
     session_.margin = margin_of(granted, rules_.session);
     session_.up = true;
+    session_.read_only = false;
     const bool again = std::exchange(session_.was_up, true);
     out.emplace_back(tell_link{again ? link_state::reconnected : link_state::connected, {}});
     go_on(again ? whose_turn::everybody : whose_turn::the_first, now, out);
@@ -156,7 +157,10 @@ void machine::ask_again(instant now) {
 }
 
 void machine::suspended(bond_id bond, actions& out) {
-    if (bond == session_.bond && std::exchange(session_.up, false))
+    if (bond != session_.bond)
+        return;
+    session_.read_only = false;
+    if (std::exchange(session_.up, false))
         out.emplace_back(tell_link{link_state::suspended, {}});
 }
 
@@ -164,6 +168,7 @@ void machine::read_only(bond_id bond, actions& out) {
     if (bond != session_.bond)
         return;
     session_.up = false;
+    session_.read_only = true;
     out.emplace_back(tell_link{link_state::read_only, "this server has no majority"});
 }
 

@@ -141,6 +141,7 @@ public:
 
     [[nodiscard]] bond_id bond() const noexcept { return session_.bond; }
     [[nodiscard]] bool is_connected() const noexcept { return session_.up; }
+    [[nodiscard]] bool is_read_only() const noexcept { return session_.read_only; }
     [[nodiscard]] duration session_time() const noexcept { return session_.granted; }
 
 private:
@@ -152,6 +153,7 @@ private:
         instant anchor{}; ///< when the last write was sent that the server has confirmed
         bool up = false;
         bool was_up = false;
+        bool read_only = false;
         bool asks_again = false;       ///< a timer will
         std::set<std::string> folders; ///< known to be there, as far as we know
     };

@@ -184,19 +184,12 @@ struct zookeeper_backend::inspection {
     }
 };
 
-failure zookeeper_backend::no_connection() const {
-    const auto why = why_nobody_serves(ask_all(how_.servers, std::chrono::seconds{1}));
-    return {errc::backend_unavailable,
-            applied::no,
-            why.empty() ? "there is no connection to ZooKeeper" : why};
-}
-
 void zookeeper_backend::inspect(const call& c, const std::string& pattern) {
     operators_.post([this, c, pattern] {
         std::vector<lock_info> found;
         inspection all{*this, c.answer_by};
-        if (!wait_until_connected(c.answer_by))
-            return events_->inspected(c.ticket, no_connection());
+        if (auto why = why_not_connected(c.answer_by))
+            return events_->inspected(c.ticket, std::move(*why));
         bool ok = true;
         if (is_pattern(pattern)) {
             ok = all.walk(how_.root, {}, pattern, 0, found);
@@ -224,8 +217,8 @@ void zookeeper_backend::with_holders(
         inspection all{*this, c.answer_by};
         const auto path = path_of(how_.root, name);
         std::vector<std::string> children, leases, holders;
-        if (!wait_until_connected(c.answer_by))
-            return events_->forced(c.ticket, no_connection());
+        if (auto why = why_not_connected(c.answer_by))
+            return events_->forced(c.ticket, std::move(*why));
         if (!all.list_of(path, children) || !all.list_of(path + "/leases", leases))
             return events_->forced(c.ticket, all.problem);
         const auto queue = members_of(children);
@@ -339,7 +332,7 @@ void zookeeper_backend::examine(const call& c) {
         std::vector<finding> all;
         const auto servers = ask_all(how_.servers, std::chrono::seconds{2});
         examine_servers(servers, all);
-        const bool is_up = wait_until_connected(c.answer_by);
+        const bool is_up = !why_not_connected(c.answer_by);
         duration granted{};
         {
             const std::lock_guard lock{guard_};

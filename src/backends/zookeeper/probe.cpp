@@ -1,8 +1,11 @@
 #include "backends/zookeeper/probe.hpp"
+#include "runtime/quiet_thread.hpp"
 
 #include <algorithm>
 #include <cerrno>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -133,11 +136,29 @@ report ask(const address& at, std::string_view word, duration at_most) {
     return r;
 }
 
+// All at once, and whoever takes longer is not waited for: looking up a name cannot be interrupted.
 std::vector<report> ask_all(const std::vector<address>& servers, duration at_most) {
-    std::vector<report> all;
+    struct answers {
+        std::mutex guard;
+        std::condition_variable changed;
+        std::vector<report> all;
+        std::size_t missing;
+    };
+    const auto shared = std::make_shared<answers>();
     for (const auto& one : servers)
-        all.push_back(ask(one, "srvr", at_most / static_cast<int>(servers.size())));
-    return all;
+        shared->all.push_back({.at = one, .how = report::is::silent, .said = {}});
+    shared->missing = servers.size();
+    for (std::size_t i = 0; i < servers.size(); ++i)
+        detail::quiet_thread([shared, i, at = servers[i], at_most] {
+            auto answer = ask(at, "srvr", at_most);
+            const std::lock_guard lock{shared->guard};
+            shared->all[i] = std::move(answer);
+            if (--shared->missing == 0)
+                shared->changed.notify_all();
+        }).detach();
+    std::unique_lock lock{shared->guard};
+    shared->changed.wait_for(lock, at_most, [&] { return shared->missing == 0; });
+    return shared->all;
 }
 
 std::string why_nobody_serves(const std::vector<report>& all) {
@@ -146,6 +167,11 @@ std::string why_nobody_serves(const std::vector<report>& all) {
         const char* why = nullptr;
         switch (one.how) {
         case report::is::serving:
+            if (one.value("Mode") == "read-only") {
+                why = " has no majority behind it, and only lets people look";
+                break;
+            }
+            return {};
         case report::is::reserved:
             return {};
         case report::is::unknown_name:

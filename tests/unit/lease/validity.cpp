@@ -22,6 +22,14 @@ TEST(validity, leaves_room_for_three_requests_after_the_first_renewal) {
     }
 }
 
+TEST(validity, does_not_stop_work_that_is_renewed_in_time) {
+    EXPECT_EQ(stop_margin_of(0s, 30s, 30s, true), 5s);
+    EXPECT_EQ(stop_margin_of(0s, 30s, 6s, true), 1s) << "of a session that is shorter";
+    EXPECT_EQ(stop_margin_of(7s, 30s, 30s, true), 7s);
+    EXPECT_EQ(stop_margin_of(7s, 30s, 6s, true), 3s) << "renewed when four are left";
+    EXPECT_EQ(stop_margin_of(20s, 30s, 30s, false), 20s);
+}
+
 TEST(validity, does_not_run_over_the_end_of_time) {
     EXPECT_EQ(later(start, forever), never);
     EXPECT_EQ(later(never, 1s), never);
