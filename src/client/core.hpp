@@ -117,7 +117,7 @@ private:
     void settle(turnstile&, instant now, actions&);
     void begin_talk(turnstile&, instant now, actions&);
     void attempt(talk&, instant now, actions&);
-    void begin_again(talk&, instant now);
+    void rename(talk&);
     void got(talk&, const grant&, duration handed_over, instant now, actions&);
     void refused(talk&, const contended&, instant now, actions&);
     void failed(talk&, const failure&, instant now, actions&);

@@ -148,9 +148,13 @@ void core::got(talk& k, const grant& given, duration handed_over, instant now, a
         // The answer took so long that the lease has ended, or its bond was lost on the way.
         part(g, nullptr, {}, now, out);
         k.may_be_applied = false;
-        begin_again(k, now);
-        settle(t, now, out);
-        return;
+        rename(k);
+        return failed(k,
+                      {errc::backend_unavailable,
+                       applied::no,
+                       "the engine's answer came too late to be believed"},
+                      now,
+                      out);
     }
     wish* const whose = k.for_wish;
     k.served = true;
@@ -159,15 +163,13 @@ void core::got(talk& k, const grant& given, duration handed_over, instant now, a
     settle(t, now, out);
 }
 
-// The same talk under a new nonce, after a pause: the old one has been given back.
-void core::begin_again(talk& k, instant now) {
+// The same talk under a new nonce: the old one has been given back.
+void core::rename(talk& k) {
     auto what = std::make_shared<claim>(*k.what);
     what->nonce = draw_nonce(chance_);
     talks_.erase(k.what->nonce);
     k.what = std::move(what);
     talks_.emplace(k.what->nonce, &k);
-    k.now = talk::state::pausing;
-    agenda_.put(k, later(now, k.pause.next(chance_)));
 }
 
 void core::refused(talk& k, const contended& no, instant now, actions& out) {
@@ -237,9 +239,8 @@ void core::failed(talk& k, const failure& f, instant now, actions& out) {
     if (wanted_by_somebody(k)) {
         k.now = talk::state::pausing;
         if (has(defect::fresh_nonce_on_retry))
-            begin_again(k, now);
-        else
-            agenda_.put(k, later(now, pause));
+            rename(k);
+        agenda_.put(k, later(now, pause));
         return;
     }
     settle(t, now, out);

@@ -387,8 +387,11 @@ void machine::let_expire(deal& d, instant now) {
     if (d.wanted || now < gone_at(d))
         return;
     for (member m = 0; m < rules_.members; ++m) {
+        auto& s = d.seats[m];
+        if (s.what == stake::maybe && !s.asked_back)
+            continue; // a request may have been late: asked for once, on the same way behind it
         lose(d, m);
-        d.seats[m].listens = d.seats[m].listens && !d.final; // it has long been tried to end that
+        s.listens = s.listens && !d.final; // it has long been tried to end that
     }
 }
 
@@ -430,6 +433,7 @@ void machine::pursue(deal& d, member m, instant now, actions& out) {
     if (d.wanted) {
         if (std::exchange(s.to_ask, false)) {
             d.last_sent = now;
+            s.asked_back = false;
             const auto join = d.held ? joining::none : d.join;
             out.emplace_back(ask_attempt{m, ask(verb::attempt), d.what, join});
         } else if (s.what == stake::grant && d.fence && s.given.fence < d.fence && !s.raise_tried &&
@@ -443,6 +447,7 @@ void machine::pursue(deal& d, member m, instant now, actions& out) {
     s.to_ask = false;
     if (is_clean(d, s) || now < s.again_at)
         return;
+    s.asked_back = true;
     if (d.releasing && s.what == stake::grant)
         out.emplace_back(ask_release{m, ask(verb::release), d.what, s.given});
     else

@@ -188,10 +188,11 @@ private:
         verb busy = verb::none; // what is on its way
         bool to_ask = false;    // attempt as soon as nothing is on its way
         bool raise_tried = false;
-        fence raising;        // to which it is being raised
-        bool refused = false; // this round: a definite no
-        bool free = false;    // when we last heard: nobody else has it
-        bool listens = false; // it will send hints, until withdrawn
+        fence raising;           // to which it is being raised
+        bool refused = false;    // this round: a definite no
+        bool free = false;       // when we last heard: nobody else has it
+        bool listens = false;    // it will send hints, until withdrawn
+        bool asked_back = false; // since it was last asked for
         std::optional<failure> failed;
         release_result gave_back = release_result::unknown;
         instant again_at{}; // not before: the last withdrawal failed

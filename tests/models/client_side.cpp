@@ -58,7 +58,7 @@ void client_side::ask(const call& c, request r, std::vector<bond_id> bonds) {
     r.number = c.ticket;
     stamp(r);
     asked a{c, r, std::move(bonds)};
-    if (around_.refused()) { // nothing was sent: say so at once, from inside the verb
+    if (around_.refuses(r)) { // nothing was sent: say so at once, from inside the verb
         around_.saw(sighting::engine_refused_at_once);
         return tell_unknown(a, applied::no, "connection refused");
     }

@@ -91,7 +91,7 @@ public:
     virtual void call_at(instant, std::function<void()>) = 0; // not while the process is stopped
     virtual void send(request) = 0;
     virtual void reconnect() = 0; // what was on its way may arrive, but nothing comes back any more
-    [[nodiscard]] virtual bool refused() = 0; // the server is known to be away: nothing was sent
+    [[nodiscard]] virtual bool refuses(const request&) = 0; // the server is away: it was not sent
     virtual void saw(sighting) = 0;
 
 protected:

@@ -155,7 +155,7 @@ void zookeeper_client::arm() {
 void zookeeper_client::connect() {
     state_ = state::connecting;
     const auto number = ++connection_;
-    if (around_.refused()) {
+    if (around_.refuses({.what = request::verb::spoken, .from = me_})) {
         around_.saw(sighting::engine_refused_at_once);
         lose_unsent();
         deliver([this, bond = bond_] {

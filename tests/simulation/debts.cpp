@@ -11,6 +11,13 @@ void debts::sent(std::size_t member, const models::request& r, std::uint64_t dis
         open_.erase({member, r.about->nonce});
 }
 
+// It was asked. Until it could be asked again, what it may have kept had ended by itself.
+void debts::refused(std::size_t member, const models::request& r) {
+    using enum models::request::verb;
+    if (r.what == withdraw || r.what == release)
+        open_.erase({member, r.about->nonce});
+}
+
 void debts::answered(std::size_t member, const models::reply& r) {
     std::erase_if(open_, [&](const auto& one) {
         return one.first.first == member && one.second.number == r.number;

@@ -15,6 +15,7 @@ namespace holdfast::simulation {
 class debts {
 public:
     void sent(std::size_t member, const models::request&, std::uint64_t disturbances);
+    void refused(std::size_t member, const models::request&); ///< not sent: nobody listens there
     void answered(std::size_t member, const models::reply&);
 
     /// Throws violation I5 if a member was forgotten. Who was stopped meanwhile may have been

@@ -41,7 +41,7 @@ void doorway::call_at(instant when, std::function<void()> what) {
 }
 void doorway::send(models::request r) { process_.send(server_, std::move(r)); }
 void doorway::reconnect() { process_.reconnect(server_); }
-bool doorway::refused() { return process_.refused(); }
+bool doorway::refuses(const models::request& r) { return process_.refuses(server_, r); }
 void doorway::saw(sighting s) { process_.saw(s); }
 
 process::process(world& w, machine& m, process_id id, std::uint64_t generation)
@@ -365,7 +365,13 @@ void process::send(std::size_t server, models::request r) {
     world_.network(server).up(std::move(r));
 }
 void process::reconnect(std::size_t server) { world_.network(server).reconnect(id_); }
-bool process::refused() { return world_.fates.refuses(); }
+bool process::refuses(std::size_t server, const models::request& r) {
+    if (!world_.fates.refuses())
+        return false;
+    if (world_.o.engine == engine::quorum)
+        debts_.refused(server, r);
+    return true;
+}
 void process::saw(sighting s) { world_.seen(s); }
 
 // ------------------------------------------------------------------------------ sights, and checks

@@ -66,7 +66,7 @@ public:
     void call_at(instant, std::function<void()>) override;
     void send(models::request) override;
     void reconnect() override;
-    [[nodiscard]] bool refused() override;
+    [[nodiscard]] bool refuses(const models::request&) override;
     void saw(models::sighting) override;
 
 private:
@@ -121,7 +121,7 @@ public:
 
     // For those who reach out of it.
     void call_at(instant, std::function<void()>);
-    [[nodiscard]] bool refused();
+    [[nodiscard]] bool refuses(std::size_t server, const models::request&);
     void saw(models::sighting);
     [[nodiscard]] models::chance& chance() noexcept { return chance_; }
 
@@ -170,7 +170,7 @@ private:
     std::unique_ptr<backend> engine_;
     std::vector<std::unique_ptr<application>> people_; // after the core, which knows their wishes
     std::set<ticket> unanswered_;
-    std::map<bond_id, instant> deadlines_;             // as last confirmed
+    std::map<bond_id, instant> deadlines_; // as last confirmed
     detail::core core_;
 
     bool stopped_ = false;

@@ -57,6 +57,18 @@ TEST(acquiring, gives_back_a_grant_that_came_after_its_own_deadline) {
     EXPECT_NE(again.what->nonce, late.what->nonce) << "the old one has been given back";
 }
 
+TEST(acquiring, tells_who_asks_once_that_its_answer_came_too_late) {
+    stage s;
+    auto& a = s.asks("x", {.wait = 0s, .ttl = 1s});
+    const auto late = s.take<do_attempt>();
+    s.now += 2s;
+    s.answers(late, s.grant_for(late, 1));
+    ASSERT_TRUE(a.told) << "and not after a pause";
+    EXPECT_FALSE(a.lease);
+    EXPECT_FALSE(a.contended());
+    EXPECT_EQ(s.count<do_release>(), 1U);
+}
+
 TEST(acquiring, waits_for_the_engine_to_push_and_asks_again_twice_in_a_ttl) {
     stage s;
     auto& a = s.asks("x", {.ttl = 10s});

@@ -207,6 +207,21 @@ TEST_F(quorum_machine, what_was_not_answered_may_be_there_and_is_taken_back_too)
     EXPECT_TRUE(take_asked<ask_withdraw>(1)) << "until it is certain";
 }
 
+TEST_F(quorum_machine, what_may_have_come_late_is_taken_back_even_if_its_time_is_over) {
+    const auto given = held(); // the third has not answered
+    now += 20s;
+    m.forget(given.terms.bond, now, out);
+    EXPECT_FALSE(take_asked<ask_withdraw>(2)) << "its request is still on its way";
+    is_silent(2);
+    const auto asked = take_asked<ask_withdraw>(2);
+    ASSERT_TRUE(asked);
+    m.withdrawn(asked->call.ticket, applied::maybe, now, out);
+    now += 20s;
+    m.on_time(now, out);
+    EXPECT_FALSE(take_asked<ask_withdraw>(2)) << "once is enough: it ends by itself";
+    EXPECT_EQ(m.deals(), 0U);
+}
+
 TEST_F(quorum_machine, nothing_overtakes_a_request_that_is_on_its_way) {
     attempt();
     grants(0, 41);
