@@ -220,7 +220,11 @@ TEST(fuzz_redis, whatever_a_url_says_is_taken_or_refused_with_one_sentence) {
             EXPECT_GT(o.silence, 0s);
         } catch (const std::system_error& e) {
             const std::string said = e.what();
-            EXPECT_EQ(said.find("Qq7Zz"), std::string::npos) << rest << ": " << said;
+            // A file is named, whatever its name is.
+            const auto file = rest.find("password_file=");
+            if (file == rest.npos || rest.find("Qq7Zz", file) == rest.npos) {
+                EXPECT_EQ(said.find("Qq7Zz"), std::string::npos) << rest << ": " << said;
+            }
             EXPECT_EQ(said.find('\n'), std::string::npos) << rest;
         }
     });

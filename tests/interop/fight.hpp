@@ -4,6 +4,7 @@
 // somebody else does.
 
 #include "interop/peer.hpp"
+#include "promise.hpp"
 
 #include <gtest/gtest.h>
 
@@ -49,6 +50,28 @@ public:
                 if (who->has_answered(tickets[i], std::exchange(time, {}))) {
                     EXPECT_NO_THROW(ADD_FAILURE() << who->end(tickets[i])) << kinds_[i];
                 }
+    }
+
+    /// Whoever was confused by what befell the servers is killed and comes back; but nobody may
+    /// have stopped because he saw another one where he was.
+    void replace_who_is_confused(std::optional<peer>& who,
+                                 const std::function<void(std::optional<peer>&)>& revive) {
+        std::string why;
+        for (auto& ticket : in_[&*who])
+            if (why.empty() && who->has_answered(ticket, {}))
+                try {
+                    why = "it was done: " + who->end(ticket);
+                } catch (const std::exception& e) {
+                    why = e.what();
+                }
+        if (why.empty())
+            return;
+        ASSERT_EQ(why.find(promise_broken), why.npos) << why;
+        std::cout << "confused: " << why << '\n';
+        in_.erase(&*who);
+        who->kill();
+        revive(who);
+        enter(*who);
     }
 
     /// Somebody gets on: the ttl of the dead, or their place in a queue, is the longest that nobody
