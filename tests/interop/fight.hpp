@@ -76,10 +76,13 @@ public:
 
     /// Somebody gets on: the ttl of the dead, or their place in a queue, is the longest that nobody
     /// does.
-    void expect_that_it_goes_on() {
+    void expect_that_it_goes_on(const std::function<void()>& meanwhile = [] {}) {
         for (const auto& kind : kinds_)
             EXPECT_TRUE(cli_tests::comes_true(std::chrono::seconds{60},
-                                              [&] { return rounds(kind) > seen_[kind]; }))
+                                              [&] {
+                                                  meanwhile();
+                                                  return rounds(kind) > seen_[kind];
+                                              }))
                 << kind << " stands at " << seen_[kind];
         for (const auto& kind : kinds_)
             seen_[kind] = rounds(kind);

@@ -5,6 +5,7 @@
 #include "interop/curator.hpp"
 #include "interop/fight.hpp"
 #include "servers/zookeeper_ensemble.hpp"
+#include "servers/zookeeper_tree.hpp"
 
 #include <functional>
 
@@ -167,20 +168,29 @@ TEST_P(zookeeper_ensembles, do_not_let_them_miscount_while_members_die) {
                   {"mutex", "read", "write", "permit"}};
     fight.enter(*java);
     fight.enter(*ours);
+    // A Curator that loses the answer to a create may lose the node, and say NullPointerException;
+    // as long as its session lives, that node is in everybody's way.
+    const auto replace_java_if_confused = [&] {
+        fight.replace_who_is_confused(java,
+                                      [](auto& dead) { dead.emplace(peer::curator(GetParam())); });
+    };
     const auto until = boot_clock::now() + (takes_its_time() ? 120s : 5s);
     do {
-        fight.expect_that_it_goes_on();
+        fight.expect_that_it_goes_on(replace_java_if_confused);
         const auto dies = ensemble->leader();
         ensemble->member(dies).kill();
         static_cast<void>(ensemble->leader());
-        fight.expect_that_it_goes_on();
+        fight.expect_that_it_goes_on(replace_java_if_confused);
         ensemble->restart(dies);
-        // A Curator that loses the answer to a create may lose the node, and say
-        // NullPointerException.
-        fight.replace_who_is_confused(java,
-                                      [](auto& dead) { dead.emplace(peer::curator(GetParam())); });
+        replace_java_if_confused();
         fight.expect_that_all_stay(0ms);
     } while (boot_clock::now() < until && !HasFailure());
+    if (HasFailure()) {
+        servers::zookeeper_tree tree{ensemble->addresses()};
+        for (const auto& node : tree.below("/"))
+            std::cout << node.path << " of session " << std::hex << node.owner << std::dec << ": "
+                      << node.data << '\n';
+    }
 }
 
 } // namespace
