@@ -104,6 +104,16 @@ protected:
         }
     }
 
+    /// What this member says that there is.
+    std::string seen_by(std::size_t member) {
+        servers::zookeeper_tree tree{ensemble->member(member).address()};
+        std::ostringstream all;
+        for (const auto& node : tree.below("/"))
+            all << "  " << node.path << " of session " << std::hex << node.owner << std::dec << ": "
+                << node.data << '\n';
+        return all.str();
+    }
+
     std::optional<servers::zookeeper_ensemble> ensemble;
 };
 
@@ -185,12 +195,9 @@ TEST_P(zookeeper_ensembles, do_not_let_them_miscount_while_members_die) {
         replace_java_if_confused();
         fight.expect_that_all_stay(0ms);
     } while (boot_clock::now() < until && !HasFailure());
-    if (HasFailure()) {
-        servers::zookeeper_tree tree{ensemble->addresses()};
-        for (const auto& node : tree.below("/"))
-            std::cout << node.path << " of session " << std::hex << node.owner << std::dec << ": "
-                      << node.data << '\n';
-    }
+    if (HasFailure())
+        for (std::size_t i = 0; i < servers::zookeeper_ensemble::members; ++i)
+            std::cout << "member " << i << ":\n" << seen_by(i);
 }
 
 } // namespace
