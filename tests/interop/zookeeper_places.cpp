@@ -7,7 +7,12 @@
 #include "servers/zookeeper_ensemble.hpp"
 #include "servers/zookeeper_tree.hpp"
 
+#include <fstream>
 #include <functional>
+#include <poll.h>
+#include <set>
+#include <string>
+#include <vector>
 
 namespace holdfast::interop {
 namespace {
@@ -105,13 +110,31 @@ protected:
     }
 
     /// What this member says that there is.
-    std::string seen_by(std::size_t member) {
+    std::set<std::string> seen_by(std::size_t member) {
         servers::zookeeper_tree tree{ensemble->member(member).address()};
-        std::ostringstream all;
+        std::set<std::string> all;
         for (const auto& node : tree.below("/"))
-            all << "  " << node.path << " of session " << std::hex << node.owner << std::dec << ": "
-                << node.data << '\n';
-        return all.str();
+            all.insert(node.path + " of " + node.data);
+        return all;
+    }
+
+    /// What one member has for seconds and another has not, all that time.
+    std::string disagreement() {
+        std::vector<std::set<std::string>> looks[2];
+        for (auto& look : looks) {
+            for (std::size_t i = 0; i < servers::zookeeper_ensemble::members; ++i)
+                look.push_back(seen_by(i));
+            ::poll(nullptr, 0, 2000);
+        }
+        std::string all;
+        for (std::size_t i = 0; i < looks[0].size(); ++i)
+            for (std::size_t j = 0; j < looks[0].size(); ++j)
+                for (const auto& node : looks[0][i])
+                    if (looks[1][i].contains(node) && !looks[0][j].contains(node) &&
+                        !looks[1][j].contains(node))
+                        all += "member " + std::to_string(i) + " has " + node + ", and member " +
+                               std::to_string(j) + " has not. ";
+        return all;
     }
 
     std::optional<servers::zookeeper_ensemble> ensemble;
@@ -185,19 +208,26 @@ TEST_P(zookeeper_ensembles, do_not_let_them_miscount_while_members_die) {
                                       [](auto& dead) { dead.emplace(peer::curator(GetParam())); });
     };
     const auto until = boot_clock::now() + (takes_its_time() ? 120s : 5s);
+    std::string where;
     do {
-        fight.expect_that_it_goes_on(replace_java_if_confused);
+        where = fight.stands_still(replace_java_if_confused);
+        if (!where.empty())
+            break;
         const auto dies = ensemble->leader();
         ensemble->member(dies).kill();
         static_cast<void>(ensemble->leader());
-        fight.expect_that_it_goes_on(replace_java_if_confused);
+        where = fight.stands_still(replace_java_if_confused);
         ensemble->restart(dies);
         replace_java_if_confused();
         fight.expect_that_all_stay(0ms);
-    } while (boot_clock::now() < until && !HasFailure());
-    if (HasFailure())
-        for (std::size_t i = 0; i < servers::zookeeper_ensemble::members; ++i)
-            std::cout << "member " << i << ":\n" << seen_by(i);
+    } while (boot_clock::now() < until && where.empty() && !HasFailure());
+    if (where.empty())
+        return;
+    // Seen with 3.8.0: a node whose removal was confirmed is still there on one of them. Then no
+    // client can be right.
+    if (const auto what = disagreement(); !what.empty())
+        GTEST_SKIP() << "ZooKeeper's own servers disagree: " << what;
+    FAIL() << where;
 }
 
 } // namespace
