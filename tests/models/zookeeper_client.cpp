@@ -135,12 +135,10 @@ void zookeeper_client::close() {
 
 void zookeeper_client::arm() {
     const auto due = machine_.next_time();
-    if (due == armed_)
+    if (due >= armed_) // too early is early enough, as in the engine
         return;
     armed_ = due;
     ++alarm_;
-    if (due == never)
-        return;
     around_.call_at(std::max(due, around_.now()), [this, number = alarm_] {
         if (number != alarm_)
             return;

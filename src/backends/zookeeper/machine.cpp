@@ -88,7 +88,9 @@ void machine::end_session(actions& out) {
         auto& s = it->second;
         if (s.waits != nullptr)
             settle(*s.waits, out);
+        stop(s.before_own_watch);
         if (s.leaving || !s.asked) {
+            stop(s.limit);
             it = stands_.erase(it);
             continue;
         }
@@ -96,6 +98,7 @@ void machine::end_session(actions& out) {
         fresh.order = s.order;
         fresh.join = s.join;
         fresh.asked = s.asked;
+        fresh.limit = s.limit;
         fresh.sent = s.sent;
         s = std::move(fresh);
         ++it;
@@ -218,7 +221,8 @@ void machine::renew(const call& c, const std::vector<bond_id>& bonds, instant no
     } else if (ours && session_.up) {
         const auto op =
             send(beat{}, {.what = step::renewed, .sent = now, .when = c, .others = known}, out);
-        return set_timer(c.answer_by, {.what = alarm::renewal, .op = op});
+        set_timer(c.answer_by, {.what = alarm::renewal, .op = op});
+        return;
     } else if (ours) {
         known.push_back({.bond = session_.bond, .outcome = renewed::unknown, .terms = {}});
     }
@@ -273,7 +277,8 @@ void machine::attempt(const call& c,
     auto by = c.answer_by;
     if (!session_.up)
         by = std::min(by, now + rules_.connect_timeout);
-    set_timer(by, {.what = alarm::attempt, .whose = what->nonce, .number = c.ticket});
+    stop(s.limit);
+    s.limit = set_timer(by, {.what = alarm::attempt, .whose = what->nonce});
     if (s.how == stand::is::held)
         return answer(
             s,
@@ -297,7 +302,7 @@ void machine::withdraw(const call& c,
         return;
     }
     if (!waits->answered)
-        set_timer(c.answer_by, {.what = alarm::goodbye, .tell = waits});
+        waits->limit = set_timer(c.answer_by, {.what = alarm::goodbye, .tell = waits});
 }
 
 void machine::release(const call& c,
@@ -315,7 +320,7 @@ void machine::release(const call& c,
         return;
     }
     if (!waits->answered)
-        set_timer(c.answer_by, {.what = alarm::goodbye, .tell = waits});
+        waits->limit = set_timer(c.answer_by, {.what = alarm::goodbye, .tell = waits});
 }
 
 // ------------------------------------------------------------------------- a claim and its queue
@@ -571,7 +576,9 @@ void machine::hold(stand& s, bool others_follow, instant now, actions& out) {
                       .terms = terms(),
                       .since = s.asked ? instant{} : now, // pushed: when we heard of it
                       .passes = others_follow ? 8U : 64U};
-    set_timer(now + before_own_watch, {.what = alarm::own_watch, .whose = s.what->nonce});
+    stop(s.before_own_watch);
+    s.before_own_watch =
+        set_timer(now + before_own_watch, {.what = alarm::own_watch, .whose = s.what->nonce});
     if (s.asked)
         answer(s, given, out);
     else
@@ -595,6 +602,7 @@ void machine::on_checked(stand& s, const reply& r, instant now, actions& out) {
 void machine::answer(stand& s, attempt_answer what, actions& out) {
     out.emplace_back(tell_attempted{s.asked->ticket, std::move(what)});
     s.asked.reset();
+    stop(s.limit);
 }
 
 /// What was made is taken back.
@@ -698,7 +706,7 @@ void machine::on_own(stand& s, op_id op, const reply& r, actions& out) {
 /// Somebody removed our node.
 void machine::lose(stand& s, actions& out) {
     out.emplace_back(tell_grant_lost{s.what->nonce});
-    stands_.erase(s.what->nonce);
+    drop(s);
 }
 
 void machine::noticed(op_id op, seen what, instant now, actions& out) {
@@ -739,6 +747,8 @@ void machine::noticed(op_id op, seen what, instant now, actions& out) {
 void machine::leave(stand& s, std::shared_ptr<goodbye> waits, instant now, actions& out) {
     s.leaving = true;
     s.asked.reset();
+    stop(s.limit);
+    stop(s.before_own_watch);
     s.watch = {};
     if (waits != nullptr)
         s.waits = std::move(waits);
@@ -762,7 +772,7 @@ void machine::clear_away(stand& s, instant now, actions& out) {
         if (p->how == place::is::there)
             paths.push_back(p->path());
     const auto whose = s.what->nonce;
-    stands_.erase(whose);
+    drop(s);
     if (waits != nullptr)
         waits->left = paths.size();
     for (auto& path : paths)
@@ -828,6 +838,7 @@ void machine::on_removed(std::uint64_t id, const pending& p, const reply& r, act
 void machine::settle(goodbye& g, actions& out) {
     if (std::exchange(g.answered, true))
         return;
+    stop(g.limit);
     if (g.is_release)
         out.emplace_back(tell_released{
             g.when.ticket, g.was_there ? release_result::released : release_result::lost});
@@ -905,7 +916,20 @@ void machine::replied(op_id op, const reply& r, instant now, actions& out) {
     }
 }
 
-void machine::set_timer(instant when, timer t) { timers_.emplace(when, std::move(t)); }
+machine::running machine::set_timer(instant when, timer t) {
+    return timers_.emplace(when, std::move(t));
+}
+
+void machine::stop(running& one) {
+    if (one)
+        timers_.erase(*std::exchange(one, std::nullopt));
+}
+
+void machine::drop(stand& s) {
+    stop(s.limit);
+    stop(s.before_own_watch);
+    stands_.erase(s.what->nonce);
+}
 
 instant machine::next_time() const noexcept {
     return timers_.empty() ? never : timers_.begin()->first;
@@ -917,8 +941,7 @@ void machine::on_time(instant now, actions& out) {
         auto* const s = find(t.whose);
         switch (t.what) {
         case alarm::attempt:
-            if (s == nullptr || !s->asked || s->asked->ticket != t.number)
-                break;
+            s->limit.reset();
             answer(*s,
                    failure{errc::backend_unavailable,
                            s->sent ? applied::maybe : applied::no,
@@ -926,11 +949,11 @@ void machine::on_time(instant now, actions& out) {
                                    : "there is no connection to ZooKeeper"},
                    out);
             if (!s->sent)
-                stands_.erase(t.whose);
+                drop(*s);
             break;
         case alarm::goodbye:
-            if (std::exchange(t.tell->answered, true))
-                break;
+            t.tell->limit.reset();
+            t.tell->answered = true;
             if (t.tell->is_release)
                 out.emplace_back(tell_released{t.tell->when.ticket, release_result::unknown});
             else
@@ -949,8 +972,8 @@ void machine::on_time(instant now, actions& out) {
             }
             break;
         case alarm::own_watch:
-            if (s != nullptr)
-                watch_own(*s, now, out);
+            s->before_own_watch.reset();
+            watch_own(*s, now, out);
             break;
         case alarm::ask_again:
             if (t.bond != session_.bond)

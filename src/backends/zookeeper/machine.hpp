@@ -158,12 +158,25 @@ private:
         std::set<std::string> folders; ///< known to be there, as far as we know
     };
 
+    struct goodbye;
+    enum class alarm : std::uint8_t { attempt, goodbye, renewal, own_watch, ask_again };
+    struct timer {
+        alarm what;
+        nonce whose{};
+        std::shared_ptr<goodbye> tell{};
+        op_id op{};
+        bond_id bond{};
+    };
+    using timers = std::multimap<instant, timer>;
+    using running = std::optional<timers::iterator>; ///< none: it has rung, or was stopped
+
     struct goodbye { ///< somebody who waits for removals
         call when;
         bool is_release = false;
         bool was_there = false;
         bool answered = false;
         std::size_t left = 0;
+        running limit{};
     };
 
     /// A node of ours in one folder.
@@ -190,15 +203,17 @@ private:
         std::uint64_t order = 0; ///< of asking
         joining join = joining::none;
         is how = is::idle;
-        std::optional<call> asked;      ///< an attempt that is not answered
-        bool sent = false;              ///< something of that attempt went out
-        place queue;                    ///< of permits: the mutex in locks
-        place lease;                    ///< of permits: the lease itself
-        op_id listing{};                ///< the list of the queue that counts
-        op_id watch{};                  ///< whose event we wait for
-        std::string watched;            ///< the path, if it is one node
-        bool next = false;              ///< that event makes us first
-        op_id own_watch{};              ///< on what we hold
+        std::optional<call> asked; ///< an attempt that is not answered
+        running limit{};           ///< of that attempt
+        bool sent = false;         ///< something of that attempt went out
+        place queue;               ///< of permits: the mutex in locks
+        place lease;               ///< of permits: the lease itself
+        op_id listing{};           ///< the list of the queue that counts
+        op_id watch{};             ///< whose event we wait for
+        std::string watched;       ///< the path, if it is one node
+        bool next = false;         ///< that event makes us first
+        op_id own_watch{};         ///< on what we hold
+        running before_own_watch{};
         std::uint32_t tries = 0;        ///< in a row, that led nowhere
         bool unanswered = false;        ///< the last that was asked for it
         bool leaving = false;           ///< nobody wants it any more
@@ -239,20 +254,13 @@ private:
         std::string folder{};
         std::vector<renewal_answer> others{}; ///< of a renewal: what is known already
     };
-    enum class alarm : std::uint8_t { attempt, goodbye, renewal, own_watch, ask_again };
-    struct timer {
-        alarm what;
-        nonce whose{};
-        ticket number{};
-        std::shared_ptr<goodbye> tell{};
-        op_id op{};
-        bond_id bond{};
-    };
     enum class whose_turn : std::uint8_t { the_first, everybody, the_unanswered };
 
     op_id send(decltype(operation::what), pending, actions&);
     void watch_with(stand&, decltype(operation::what), step, instant now, actions&);
-    void set_timer(instant, timer);
+    running set_timer(instant, timer);
+    void stop(running&);
+    void drop(stand&);
     [[nodiscard]] stand* find(const nonce&);
     [[nodiscard]] stand new_stand(const std::shared_ptr<const claim>&) const;
     [[nodiscard]] bool is_permit(const claim&) const noexcept;
@@ -290,7 +298,7 @@ private:
     void doom(std::string path, const nonce&, std::shared_ptr<goodbye>, instant now, actions&);
     void send_removal(std::uint64_t, instant now, actions&);
     void on_removed(std::uint64_t, const pending&, const reply&, actions&);
-    static void settle(goodbye&, actions&);
+    void settle(goodbye&, actions&);
 
     void go_on(whose_turn, instant now, actions&);
     void ask_again(instant now);
@@ -307,7 +315,7 @@ private:
     std::map<std::uint64_t, removal> removals_;
     std::unordered_map<std::uint64_t, pending> pending_; // by op
     std::unordered_map<std::uint64_t, nonce> watches_;   // by op
-    std::multimap<instant, timer> timers_;
+    timers timers_;
 };
 
 } // namespace holdfast::zookeeper
