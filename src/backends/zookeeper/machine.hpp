@@ -256,6 +256,7 @@ private:
     };
     enum class whose_turn : std::uint8_t { the_first, everybody, the_unanswered };
 
+    [[nodiscard]] static failure refusal(const reply&);
     op_id send(decltype(operation::what), pending, actions&);
     void watch_with(stand&, decltype(operation::what), step, instant now, actions&);
     running set_timer(instant, timer);

@@ -58,6 +58,12 @@ enum class outcome : std::uint8_t {
     over,    ///< the session is over
 };
 
+/// Its session or its connection ended under it, or the server was too busy: it may have been done.
+[[nodiscard]] constexpr bool is_unanswered(outcome how) noexcept {
+    return how == outcome::lost || how == outcome::over;
+}
+[[nodiscard]] constexpr bool is_gone(outcome how) noexcept { return how == outcome::no_node; }
+
 struct node_facts {
     std::int64_t created_by = 0; ///< the number of the transaction: czxid
     std::int64_t session = 0;    ///< whose ephemeral node it is, or 0
