@@ -176,10 +176,9 @@ void handle::open() {
     auto pause = first_pause;
     while (!begin()) {
         tell([&](listener& l) {
-            l.unreachable(bond_,
-                          {errc::backend_unavailable,
-                           applied::no,
-                           "the servers' names could not be looked up"});
+            l.unreachable(
+                bond_,
+                {errc::backend_unavailable, applied::no, hosts_of(how_) + " cannot be looked up"});
         });
         std::unique_lock lock{guard_};
         ended_.wait_for(lock, pause, [this] { return closed_; });

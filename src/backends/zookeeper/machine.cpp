@@ -1,6 +1,5 @@
 #include "backends/zookeeper/machine.hpp"
 #include "lease/defect.hpp"
-#include "runtime/assert.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -103,6 +102,7 @@ void machine::connected(
     session_.margin = margin_of(granted, rules_.session);
     session_.up = true;
     session_.read_only = false;
+    session_.why_down.clear();
     const bool again = std::exchange(session_.was_up, true);
     out.emplace_back(tell_link{again ? link_state::reconnected : link_state::connected, {}});
     go_on(again ? whose_turn::everybody : whose_turn::the_first, now, out);
@@ -176,6 +176,7 @@ void machine::forget(bond_id bond, actions& out) {
 void machine::unreachable(bond_id bond, const failure& why, instant now, actions& out) {
     if (bond != session_.bond || session_.up)
         return;
+    session_.why_down = why.detail;
     std::vector<nonce> all;
     for (const auto& [whose, s] : stands_)
         if (s.asked && !s.sent)
@@ -408,8 +409,9 @@ void machine::on_time(instant now, actions& out) {
             answer(*s,
                    failure{errc::backend_unavailable,
                            s->sent ? applied::maybe : applied::no,
-                           s->sent ? "ZooKeeper did not answer in time"
-                                   : "there is no connection to ZooKeeper"},
+                           s->sent                     ? "ZooKeeper did not answer in time"
+                           : session_.why_down.empty() ? "there is no connection to ZooKeeper"
+                                                       : session_.why_down},
                    out);
             if (!s->sent)
                 drop(*s);

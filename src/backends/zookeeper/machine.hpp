@@ -154,6 +154,7 @@ private:
         bool up = false;
         bool was_up = false;
         bool read_only = false;
+        std::string why_down;          ///< the last that was found out
         bool asks_again = false;       ///< a timer will
         std::set<std::string> folders; ///< known to be there, as far as we know
     };

@@ -651,6 +651,15 @@ TEST_F(zookeeper_machine, says_that_nothing_was_sent_where_there_is_no_connectio
     EXPECT_EQ(std::get<failure>(take<tell_attempted>()->answer).detail, "refused");
 }
 
+TEST_F(zookeeper_machine, remembers_why_there_is_no_connection) {
+    break_connection();
+    m.unreachable(m.bond(), {errc::backend_unavailable, applied::no, "refused"}, now, out);
+    attempt(mine);
+    now += 10s;
+    m.on_time(now, out);
+    EXPECT_EQ(std::get<failure>(take<tell_attempted>()->answer).detail, "refused");
+}
+
 // ------------------------------------------------------------------------- readers, and permits
 
 TEST_F(zookeeper_machine, reads_under_its_own_write_with_the_number_of_the_write) {
