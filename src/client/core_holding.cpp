@@ -65,7 +65,8 @@ void core::hand(engine_grant& g, wish& w, instant now, actions& out) {
     if (until != never) {
         h->until.store(until.time_since_epoch().count(), std::memory_order_relaxed);
         h->limited = std::make_unique<hold::limit>(*h);
-        agenda_.put(*h->limited, until - std::min(h->stop_margin, until - now));
+        const auto margin = std::max(h->stop_margin, o.stop_margin); // of what is not renewed
+        agenda_.put(*h->limited, until - std::min(margin, until - now));
     }
     if (h->on_deadline == on_deadline::kill)
         deadly_.push_back(h.get());

@@ -25,6 +25,7 @@ constexpr meaning table[] = {
     {ZCLOSING, outcome::lost},
     {ZSESSIONMOVED, outcome::lost},
     {ZTHROTTLEDOP, outcome::lost},
+    {ZNOTREADONLY, outcome::lost}, // said by a server that nobody follows: another may do it
 };
 
 } // namespace

@@ -102,15 +102,14 @@ struct handle::callbacks {
     }
     static void authenticated(int rc, const void* me) {
         auto& of = *const_cast<handle*>(static_cast<const handle*>(me));
-        _zhandle* zh = nullptr;
-        {
-            const std::lock_guard lock{of.guard_};
-            of.authenticated_ = rc == ZOK;
-            zh = of.zh_;
-        }
-        if (rc == ZOK && zh != nullptr)
-            of.greet(zh);
-        else if (rc == ZAUTHFAILED)
+        of.authenticated_ = rc == ZOK;
+        if (rc == ZOK) {
+            std::unique_lock lock{of.guard_};
+            auto* const zh = of.zh_;
+            lock.unlock();
+            if (zh != nullptr)
+                of.greet(zh);
+        } else if (rc == ZAUTHFAILED) // the C client may hold a lock of its own now: we take none
             of.tell([&](listener& l) { l.unreachable(of.bond_, not_let_in()); });
     }
 

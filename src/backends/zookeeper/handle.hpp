@@ -11,6 +11,7 @@
 #include <holdfast/backend.hpp>
 #include <holdfast/zookeeper.hpp>
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -90,7 +91,7 @@ private:
     std::condition_variable ended_; ///< closed_ is true
     _zhandle* zh_ = nullptr;
     bool closed_ = false;
-    bool authenticated_ = false;
+    std::atomic<bool> authenticated_ = false;
     std::unordered_map<std::uint64_t, std::unique_ptr<context>> calls_;
     std::unordered_map<std::uint64_t, std::unique_ptr<context>> watches_;
 };

@@ -32,6 +32,11 @@ constexpr duration before_asking_again = 200ms;
     return granted / 3 + half_a_tick;
 }
 
+// Whether a beat was decided by the leader: who may not look at the root has been heard, too.
+[[nodiscard]] bool is_of_the_leader(outcome how) {
+    return how == outcome::ok || how == outcome::no_node || how == outcome::no_rights;
+}
+
 } // namespace
 
 std::string note_of(const party& who) {
@@ -124,9 +129,15 @@ void machine::go_on(whose_turn which, instant now, actions& out) {
         auto* const s = find(whose);
         if (s == nullptr)
             continue;
+        if (s->asked) { // it may have been shorter while there was no connection
+            stop(s->limit);
+            s->limit = set_timer(s->asked->answer_by, {.what = alarm::attempt, .whose = whose});
+        }
         if (s->how == stand::is::held && !s->leaving) {
             if (s->own_watch == op_id{})
                 watch_own(*s, now, out);
+            if (s->unchecked)
+                check(*s, now, out);
         } else if (s->queue.how != place::is::being_made && s->lease.how != place::is::being_made) {
             if (all) {
                 s->seeking = {};
@@ -325,7 +336,7 @@ void machine::replied(op_id op, const reply& r, instant now, actions& out) {
         ask_again(now);
     switch (p.what) {
     case step::alive:
-        if (!is_unanswered(r.how))
+        if (is_of_the_leader(r.how))
             confirmed(p.sent);
         return;
     case step::folder:
@@ -336,9 +347,9 @@ void machine::replied(op_id op, const reply& r, instant now, actions& out) {
         return on_removed(p.removal, p, r, out);
     case step::renewed: {
         auto answers = p.others;
-        const auto how = r.how == outcome::lost   ? renewed::unknown
+        const auto how = is_of_the_leader(r.how)  ? renewed::yes
                          : r.how == outcome::over ? renewed::lost
-                                                  : renewed::yes;
+                                                  : renewed::unknown;
         if (how == renewed::yes)
             confirmed(p.sent);
         answers.push_back({.bond = session_.bond, .outcome = how, .terms = terms()});
@@ -356,8 +367,11 @@ void machine::replied(op_id op, const reply& r, instant now, actions& out) {
     place& at = p.folder == s->lease.folder ? s->lease : s->queue;
     switch (p.what) {
     case step::caught_up:
-        if (is_unanswered(r.how)) // then the list that follows may be older than what is sought
+        if (r.how != outcome::ok) { // then the list that follows may be older than what is sought
             s->seeking = {};
+            s->unanswered = true;
+            ask_again(now);
+        }
         return;
     case step::made:
         return on_made(*s, p, r, now, out);

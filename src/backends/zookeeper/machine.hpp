@@ -215,6 +215,7 @@ private:
         bool next = false;         ///< that event makes us first
         op_id own_watch{};         ///< on what we hold
         running before_own_watch{};
+        bool unchecked = false;         ///< it rests on an event alone
         std::uint32_t tries = 0;        ///< in a row, that led nowhere
         bool unanswered = false;        ///< the last that was asked for it
         bool leaving = false;           ///< nobody wants it any more
@@ -283,6 +284,7 @@ private:
     void on_verified(stand&, place&, op_id, const reply&, instant now, actions&);
     void on_watching(stand&, op_id, const reply&, instant now, actions&);
     void on_leases(stand&, op_id, const reply&, instant now, actions&);
+    void check(stand&, instant now, actions&);
     void on_checked(stand&, const reply&, instant now, actions&);
     void on_own(stand&, op_id, const reply&, actions&);
     void its_turn(stand&, bool others_follow, instant now, actions&);

@@ -246,12 +246,12 @@ void machine::on_leases(stand& s, op_id op, const reply& r, instant now, actions
         return;
     if (is_unanswered(r.how) || s.lease.how == place::is::in_doubt)
         return;
+    if (r.how != outcome::ok && !is_gone(r.how))
+        return fail(s, refusal(r), now, out);
     const auto& all = r.children;
     if (s.lease.how != place::is::there || is_gone(r.how) ||
         std::find(all.begin(), all.end(), s.lease.node) == all.end())
         return start_over(s, s.lease, now, out);
-    if (r.how != outcome::ok)
-        return fail(s, refusal(r), now, out);
     const auto most = s.what->mode == mode::permit ? s.what->permits : 1;
     if (all.size() <= most) {
         doom(s.queue.path(), s.what->nonce, nullptr, now, out);
@@ -283,9 +283,15 @@ void machine::hold(stand& s, bool others_follow, instant now, actions& out) {
 }
 
 // The guarantee behind a grant that rests on an event alone.
+void machine::check(stand& s, instant now, actions& out) {
+    s.unchecked = true;
+    send(list{s.queue.folder}, {.what = step::checked, .whose = s.what->nonce, .sent = now}, out);
+}
+
 void machine::on_checked(stand& s, const reply& r, instant now, actions& out) {
     if (r.how != outcome::ok || s.how != stand::is::held || s.leaving)
         return;
+    s.unchecked = false;
     const auto st = stand_of(s.queue.node, r.children, company::ours);
     if (st.how == standing::is::first)
         return;
@@ -436,7 +442,7 @@ void machine::noticed(op_id op, seen what, instant now, actions& out) {
     const bool permit = is_permit(*s->what);
     its_turn(*s, false, now, out);
     if (!permit && !has(defect::zookeeper_always_next))
-        send(list{s->queue.folder}, {.what = step::checked, .whose = whose, .sent = now}, out);
+        check(*s, now, out);
 }
 
 } // namespace holdfast::zookeeper

@@ -450,6 +450,35 @@ TEST_F(zookeeper_machine, watches_again_what_a_busy_server_does_not_watch) {
     EXPECT_TRUE(take<tell_granted>());
 }
 
+TEST_F(zookeeper_machine, checks_again_what_rests_on_an_event_alone) {
+    const auto node = wait(mine, {somebody});
+    const auto watched = take_said<look>();
+    reply_to(watched->first, {.how = outcome::ok});
+    m.noticed(watched->first, seen::deleted, now, out);
+    EXPECT_TRUE(take<tell_granted>());
+    lose(take_said<zookeeper::list>()->first);
+    later();
+    list({somebody, node}); // somebody was before us after all
+    EXPECT_EQ(take<tell_grant_lost>()->whose, mine->nonce);
+}
+
+TEST_F(zookeeper_machine, believes_only_a_beat_that_was_done) {
+    hold(mine);
+    m.renew({ticket{99}, now, now + 1s}, {m.bond()}, now, out);
+    reply_to(take_said<beat>()->first, {.how = outcome::refused});
+    EXPECT_EQ(take<tell_renewed>()->answers.at(0).outcome, renewed::unknown);
+}
+
+TEST_F(zookeeper_machine, gives_an_attempt_its_whole_time_once_there_is_a_connection) {
+    break_connection();
+    attempt(mine);
+    connect(first_session);
+    first_folder();
+    now += 900ms;
+    m.on_time(now, out);
+    EXPECT_FALSE(take<tell_attempted>());
+}
+
 TEST_F(zookeeper_machine, removes_what_nobody_wants_however_late_it_is_found) {
     attempt(mine);
     first_folder();
