@@ -383,13 +383,19 @@ instant machine::gone_at(const deal& d) const noexcept {
     return detail::gone_by_itself(d.last_sent, d.what->ttl, d.what->lock_delay);
 }
 
+// A request may have been late: it is asked for once, on the same way behind it, even if its time
+// is over.
+bool machine::must_be_asked_back(const seat& s) noexcept {
+    return s.what == stake::maybe && !s.asked_back;
+}
+
 void machine::let_expire(deal& d, instant now) {
     if (d.wanted || now < gone_at(d))
         return;
     for (member m = 0; m < rules_.members; ++m) {
         auto& s = d.seats[m];
-        if (s.what == stake::maybe && !s.asked_back)
-            continue; // a request may have been late: asked for once, on the same way behind it
+        if (must_be_asked_back(s))
+            continue;
         lose(d, m);
         s.listens = s.listens && !d.final; // it has long been tried to end that
     }
@@ -434,6 +440,7 @@ void machine::pursue(deal& d, member m, instant now, actions& out) {
         if (std::exchange(s.to_ask, false)) {
             d.last_sent = now;
             s.asked_back = false;
+            s.again_at = {};
             const auto join = d.held ? joining::none : d.join;
             out.emplace_back(ask_attempt{m, ask(verb::attempt), d.what, join});
         } else if (s.what == stake::grant && d.fence && s.given.fence < d.fence && !s.raise_tried &&
@@ -659,7 +666,9 @@ void machine::schedule(deal& d, instant now) {
     if (!d.wanted)
         for (const auto& s : d.seats)
             if (s.busy == verb::none && !is_clean(d, s))
-                due = std::min({due, std::max(s.again_at, later(now, 1ms)), gone_at(d)});
+                due = std::min({due,
+                                std::max(s.again_at, later(now, 1ms)),
+                                must_be_asked_back(s) ? never : gone_at(d)});
     agenda_.put(d, due);
 }
 

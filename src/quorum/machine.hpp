@@ -270,6 +270,7 @@ private:
     void judge_leaving(deal&, actions&);
     [[nodiscard]] bool is_clean(const deal&, const seat&) const noexcept;
     [[nodiscard]] bool all_clean(const deal&) const noexcept;
+    [[nodiscard]] static bool must_be_asked_back(const seat&) noexcept;
     void let_expire(deal&, instant now);
     [[nodiscard]] instant gone_at(const deal&) const noexcept;
 
