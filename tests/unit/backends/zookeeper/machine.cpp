@@ -469,7 +469,12 @@ TEST_F(zookeeper_machine, believes_only_a_beat_that_was_done) {
     EXPECT_EQ(take<tell_renewed>()->answers.at(0).outcome, renewed::unknown);
 }
 
-TEST_F(zookeeper_machine, gives_an_attempt_its_whole_time_once_there_is_a_connection) {
+class impatient_machine : public conversation {
+protected:
+    impatient_machine() : conversation{rules{.connect_timeout = 500ms}} {}
+};
+
+TEST_F(impatient_machine, gives_an_attempt_its_whole_time_once_there_is_a_connection) {
     break_connection();
     attempt(mine);
     connect(first_session);
