@@ -721,6 +721,22 @@ TEST_F(zookeeper_machine, refuses_to_read_under_what_it_does_not_hold) {
     EXPECT_EQ(said(), 0U);
 }
 
+TEST_F(zookeeper_machine, of_permits_leaves_nothing_behind_where_it_may_not_look) {
+    const auto permit = claim_of(1, kind::permits, mode::permit);
+    attempt(permit);
+    for (int i = 0; i < 2; ++i)
+        reply_to(take_said<create>()->first, {.how = outcome::exists});
+    const auto mutex = make("0000000005", 100);
+    list({mutex});
+    reply_to(take_said<create>()->first, {.how = outcome::exists});
+    const auto lease = make("0000000007", 101);
+    reply_to(take_said<zookeeper::list>()->first, {.how = outcome::no_rights});
+    EXPECT_EQ(std::get<failure>(take<tell_attempted>()->answer).code, errc::backend_refused);
+    EXPECT_EQ(take_said<remove>()->second.path, "/a/locks/" + mutex);
+    EXPECT_EQ(take_said<remove>()->second.path, "/a/leases/" + lease);
+    EXPECT_FALSE(take_said<create>());
+}
+
 TEST_F(zookeeper_machine, of_permits_leaves_the_mutex_when_it_has_the_lease) {
     const auto permit = claim_of(1, kind::permits, mode::permit);
     permit->permits = 2;
