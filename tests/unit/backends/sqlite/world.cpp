@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <poll.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 namespace holdfast::sqlite::test {
@@ -179,10 +180,27 @@ grant peer::await(const std::shared_ptr<const claim>& c) {
 
 // -------------------------------------------------------------------------------------- process
 
+namespace {
+
+/// AddressSanitizer's allocator, unlike libc's, does not survive a fork in the middle of another
+/// thread's allocation: the child would wait for that thread for ever. The only other thread here
+/// is the one that writes a long log back, and it ends soon.
+void await_the_end_of_other_threads() {
+    const auto alone = [] {
+        const std::filesystem::directory_iterator threads{"/proc/self/task"};
+        return std::distance(begin(threads), end(threads)) == 1;
+    };
+    for (const auto end = boot_clock::now() + soon; !alone() && boot_clock::now() < end;)
+        std::this_thread::sleep_for(1ms);
+}
+
+} // namespace
+
 process::process(const std::function<int(const std::function<void(std::int64_t)>&)>& body) {
     int ends[2];
     if (::pipe(ends) != 0)
         throw std::runtime_error{"pipe"};
+    await_the_end_of_other_threads();
     pid_ = ::fork();
     if (pid_ == 0) {
         ::close(ends[0]);
