@@ -43,6 +43,8 @@ enum class defect : std::uint8_t {
     zookeeper_removes_once = 39,      // Z9: a removal without an answer is not repeated
     zookeeper_writers_next = 40,      // Z10: a reading under the write before us is not expected
     zookeeper_waits_for_a_break = 41, // Z12: only a new connection asks again
+    zookeeper_any_number = 42,        // Z13: whatever number our node has, nobody came before it
+    zookeeper_any_folder = 43,        // Z14: a folder that was made anew is taken for the old one
 };
 
 #if defined(HOLDFAST_MUTANTS) && HOLDFAST_MUTANTS

@@ -82,6 +82,8 @@ const char* name_of(sighting s) noexcept {
         return "one of several locks lost while waiting for another";
     case sighting::granted_by_an_event_alone:
         return "granted by an event alone";
+    case sighting::granted_by_a_number_alone:
+        return "granted by a number alone";
     case sighting::lost_making_looked_for:
         return "what may have been made was looked for";
     }

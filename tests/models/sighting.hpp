@@ -49,6 +49,7 @@ enum class sighting : std::uint8_t {
     several_held_together,
     one_of_several_lost_on_the_way,
     granted_by_an_event_alone,
+    granted_by_a_number_alone,
     lost_making_looked_for, // the last
 };
 

@@ -303,8 +303,16 @@ void zookeeper_client::heard(const answer& a) {
         if (const auto* k = std::get_if<zookeeper::look>(&op.what); k != nullptr && k->watch)
             data_watches_[k->path].push_back(op.id);
     }
-    deliver([this, a] {
-        decide([&](auto& out) { machine_.replied(a.to, a.what, around_.now(), out); });
+    const auto* const made = std::get_if<zookeeper::create>(&op.what);
+    deliver([this,
+             a,
+             makes = made != nullptr &&
+                     made->lives == zookeeper::lives::with_the_session_and_numbered] {
+        decide([&](auto& out) {
+            machine_.replied(a.to, a.what, around_.now(), out);
+            if (makes && std::any_of(out.begin(), out.end(), is_grant))
+                around_.saw(sighting::granted_by_a_number_alone);
+        });
     });
 }
 

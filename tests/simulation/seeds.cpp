@@ -47,6 +47,7 @@ constexpr engine engines[] = {
     case sighting::kept_back_by_lock_delay:
         return has_sessions(e);
     case sighting::granted_by_an_event_alone:
+    case sighting::granted_by_a_number_alone:
     case sighting::lost_making_looked_for:
         return e != engine::zookeeper;
     case sighting::engine_forgot_everything:

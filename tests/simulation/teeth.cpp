@@ -57,6 +57,8 @@ constexpr mutant all_mutants[] = {
     {defect::zookeeper_writers_next, "z10_writers_next", draw_zookeeper},
     {defect::no_drift_no_margin, "z11_no_margin", draw_zookeeper},
     {defect::zookeeper_waits_for_a_break, "z12_waits_for_a_break", draw_zookeeper},
+    {defect::zookeeper_any_number, "z13_any_number", draw_zookeeper},
+    {defect::zookeeper_any_folder, "z14_any_folder", draw_zookeeper},
 };
 
 class teeth : public testing::TestWithParam<mutant> {

@@ -146,9 +146,9 @@ void world::run_until_all_have_had_their_turn() {
 void world::run_until_nothing_is_left() {
     for (const auto& [id, p] : processes_)
         p->check_nothing_left_behind();
-    // What is on its way arrives; who has just given up a session has had time to begin another. A
-    // session that its process keeps does not end by waiting.
-    run_until(time() + (o.engine == engine::zookeeper ? o.session_ttl : o.delay_most * 10));
+    // What is on its way arrives; a session that its process has just given up ends, even if nobody
+    // heard of that. One that its process keeps does not end by waiting.
+    run_until(time() + (has_sessions(o.engine) ? o.session_ttl : o.delay_most * 10));
     for (const auto& [id, p] : processes_)
         if (has_sessions(o.engine) && rooms_[0]->server->remembers(id) > 0)
             throw violation{"I5 nothing is left behind",

@@ -210,10 +210,11 @@ struct state {
     unsigned give_ups = 0;
     unsigned deaf = 0;
     unsigned ends = 0;
+    unsigned reaps = 0;
 
     [[nodiscard]] std::uint64_t name() const {
         digest d;
-        d.add(folder_is_there, made, give_ups, deaf, ends, sessions);
+        d.add(folder_is_there, made, give_ups, deaf, ends, reaps, sessions);
         for (const auto& n : nodes)
             d.add(n.name, n.session, n.created);
         for (const auto e : ending)
@@ -245,6 +246,7 @@ public:
         first.give_ups = scope.give_ups;
         first.deaf = scope.deaf;
         first.ends = scope.ends_of_sessions;
+        first.reaps = scope.reaps;
         for (std::size_t i = 0; i < scope.clients.size(); ++i) {
             machines_.push_back(std::make_unique<machines>(scope.clients[i], i));
             auto& c = first.clients.emplace_back();
@@ -320,7 +322,9 @@ private:
         for (std::size_t i = 0; i < s.clients.size(); ++i) {
             const auto& c = s.clients[i];
             for (std::size_t k = 0; k < c.wishes.size(); ++k) {
-                const bool may_ask = k == 0 || c.wishes[k - 1].believed || c.wishes[k - 1].over;
+                const bool under = scope_.clients[i][k] == wants::read_under_the_write;
+                const bool may_ask =
+                    k == 0 || (under && c.wishes[k - 1].believed) || c.wishes[k - 1].over;
                 if (!c.wishes[k].asked && may_ask)
                     add(i, " asks", [this, i, k](state& n) { ask(n, i, k); });
                 if (c.wishes[k].believed)
@@ -362,6 +366,8 @@ private:
                 to.emplace_back(std::to_string(i) + " loses its session",
                                 [this, i](state& n) { forget(n, i); });
         }
+        if (s.reaps > 0 && s.folder_is_there && s.made > 0 && s.nodes.empty())
+            to.emplace_back("the folder is removed", [](state& n) { reap(n); });
     }
 
     [[nodiscard]] static bool all_over(const client_state& c) {
@@ -429,7 +435,7 @@ private:
                 s, i, {.what = input::kind::replied, .op = op.id, .reply = {.how = outcome::lost}});
         auto& c = s.clients[i];
         for (const auto& [path, _] : c.watches) {
-            if (find(s, path) != s.nodes.end())
+            if (path == folder ? s.folder_is_there : find(s, path) != s.nodes.end())
                 c.armed.push_back(path);
             else
                 c.down.push_back({.gone = path});
@@ -474,7 +480,11 @@ private:
                 c.up.push_back(*op);
                 c.sent.push_back(*op);
             } else if (const auto* a = std::get_if<zookeeper::tell_attempted>(&one)) {
-                attempted(s, i, static_cast<std::size_t>(a->to), a->answer);
+                const auto k = static_cast<std::size_t>(a->to);
+                attempted(s, i, k, a->answer);
+                result.granted_without_a_list += std::holds_alternative<grant>(a->answer) &&
+                                                 !what.reply.path.empty() &&
+                                                 !machines_[i]->wish(k).within;
             } else if (const auto* g = std::get_if<zookeeper::tell_granted>(&one)) {
                 if (const auto k = machines_[i]->whose(g->whose); k && !c.wishes[*k].over) {
                     c.wishes[*k].believed = true;
@@ -525,6 +535,8 @@ private:
             if (m->path == folder)
                 return {.how =
                             std::exchange(s.folder_is_there, true) ? outcome::exists : outcome::ok};
+            if (!s.folder_is_there)
+                return {.how = outcome::no_node};
             auto path = m->path;
             if (m->lives == zookeeper::lives::with_the_session_and_numbered) {
                 std::array<char, 16> number{};
@@ -538,12 +550,19 @@ private:
             return {.how = outcome::ok, .path = path, .facts = {s.changes, c.session, 0}};
         }
         if (std::holds_alternative<zookeeper::list>(op.what)) {
+            if (!s.folder_is_there)
+                return {.how = outcome::no_node};
             zookeeper::reply r{.how = outcome::ok};
             for (const auto& n : s.nodes)
                 r.children.push_back(n.name);
             return r;
         }
-        if (const auto* l = std::get_if<zookeeper::look>(&op.what)) {
+        if (const auto* l = std::get_if<zookeeper::look>(&op.what);
+            l != nullptr && l->path == folder) {
+            if (!s.folder_is_there)
+                return {.how = outcome::no_node};
+            c.armed.push_back(folder);
+        } else if (l != nullptr) {
             const auto found = find(s, l->path);
             if (found == s.nodes.end())
                 return {.how = outcome::no_node};
@@ -561,11 +580,21 @@ private:
     }
 
     static std::vector<znode>::iterator remove(state& s, std::vector<znode>::iterator which) {
-        const auto path = folder + ('/' + which->name);
-        for (auto& c : s.clients)
-            if (std::erase(c.armed, path) > 0)
-                c.down.push_back({.gone = path});
+        announce(s, folder + ('/' + which->name));
         return s.nodes.erase(which);
+    }
+
+    static void reap(state& s) {
+        --s.reaps;
+        s.folder_is_there = false;
+        s.made = 0;
+        announce(s, folder);
+    }
+
+    static void announce(state& s, const std::string& gone) {
+        for (auto& c : s.clients)
+            if (std::erase(c.armed, gone) > 0)
+                c.down.push_back({.gone = gone});
     }
 
     void end(state& s, std::int64_t which) {
@@ -596,6 +625,9 @@ const named_scope& scope_called(std::string_view name) {
         {"a_reading_under_the_write_in_trouble",
          {{{write, read_under_the_write}, {write}}, 0, 1, 0}},
         {"a_writer_between_readers", {{{read}, {write}, {read}}, 1, 0, 0}},
+        {"a_folder_that_is_made_anew", {{{lock, lock, lock}, {lock, lock}}, 0, 0, 0, 1}},
+        {"the_next_number_and_a_deaf_client", {{{lock, lock, lock}, {lock}}, 0, 1, 0, 0}},
+        {"the_next_number_and_all_trouble", {{{lock, lock, lock}}, 1, 1, 1, 1}},
     };
     return *std::find_if(
         std::begin(all), std::end(all), [&](const auto& one) { return one.name == name; });
@@ -611,7 +643,8 @@ TEST_P(zookeeper_search, finds_no_way_to_two_who_believe) {
     const auto found = search(scope);
     EXPECT_EQ(found.complaint, "");
     std::cout << GetParam() << ": " << found.states << " states, " << found.granted_by_an_event
-              << " grants by an event alone\n";
+              << " grants by an event alone, " << found.granted_without_a_list
+              << " by a number alone\n";
 }
 
 INSTANTIATE_TEST_SUITE_P(of,
@@ -622,7 +655,10 @@ INSTANTIATE_TEST_SUITE_P(of,
                                          "two_mutexes_and_all_trouble",
                                          "a_reading_under_the_write",
                                          "a_reading_under_the_write_in_trouble",
-                                         "a_writer_between_readers"),
+                                         "a_writer_between_readers",
+                                         "a_folder_that_is_made_anew",
+                                         "the_next_number_and_a_deaf_client",
+                                         "the_next_number_and_all_trouble"),
                          [](const auto& which) { return std::string{which.param}; });
 
 #if defined(HOLDFAST_MUTANTS) && HOLDFAST_MUTANTS
@@ -649,6 +685,8 @@ constexpr defective all_defective[] = {
     {detail::defect::zookeeper_makes_again, "teeth_z3_makes_again", "mutexes_and_a_deaf_client"},
     {detail::defect::zookeeper_removes_once, "teeth_z9_removes_once", "mutexes_and_a_deaf_client"},
     {detail::defect::zookeeper_writers_next, "teeth_z10_writers_next", "a_reading_under_the_write"},
+    {detail::defect::zookeeper_any_number, "teeth_z13_any_number", "a_folder_that_is_made_anew"},
+    {detail::defect::zookeeper_any_folder, "teeth_z14_any_folder", "a_folder_that_is_made_anew"},
 };
 
 INSTANTIATE_TEST_SUITE_P(of,

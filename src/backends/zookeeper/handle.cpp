@@ -158,8 +158,30 @@ struct handle::callbacks {
         at(data)->of->complete(at(data), answer_of(rc));
     }
     static void done(int rc, const void* data) { at(data)->of->complete(at(data), answer_of(rc)); }
+    static void done_together(int rc, const void* data);
+    static void seen_together(int rc, const Stat* s, const void* data);
     static void caught_up(int rc, const char*, const void* data) { done(rc, data); }
 };
+
+struct handle::group {
+    handle* of;
+    std::vector<operation> all;
+    std::vector<zoo_op_result_t> results{};
+    std::vector<std::string> paths{}; ///< of what was made: the C client writes them here
+};
+
+void handle::callbacks::done_together(int rc, const void* data) {
+    auto& g = *const_cast<group*>(static_cast<const group*>(data));
+    g.of->on_done_together(g, rc);
+}
+
+void handle::callbacks::seen_together(int rc, const Stat* s, const void* data) {
+    auto& g = *const_cast<group*>(static_cast<const group*>(data));
+    auto r = answer_of(rc);
+    if (rc == ZOK && s != nullptr)
+        r.facts = facts_of(*s);
+    g.of->on_seen_together(g, r);
+}
 
 handle::context::context(handle* h, op_id i, bool w) : of{h}, id{i}, is_watch{w} {}
 handle::context::~context() = default;
@@ -287,20 +309,148 @@ void handle::forget(context* c) {
 
 void handle::complete(context* c, reply&& r) {
     const auto id = c->id;
+    std::vector<op_id> lost;
     {
         const std::lock_guard lock{guard_};
+        if (c->changes_something) {
+            outbox_.answered();
+            lost = send_what_waits();
+        }
         calls_.erase(static_cast<std::uint64_t>(id));
         if (r.how != outcome::ok) // then no watch was set
             watches_.erase(static_cast<std::uint64_t>(id));
     }
     tell([&](listener& l) { l.replied(id, std::move(r)); });
+    lose(lost);
+}
+
+void handle::lose(const std::vector<op_id>& all) {
+    for (const auto id : all)
+        tell([&](listener& l) { l.replied(id, {}); });
 }
 
 bool handle::send(const operation& op) {
     const std::lock_guard lock{guard_};
     if (closed_ || zh_ == nullptr)
         return false;
+    if (!outbox_.is_full())
+        return send_one(op);
+    outbox_.put(op); // an answer that is on its way will see to it
+    return true;
+}
+
+/// Returns what could not be sent.
+std::vector<op_id> handle::send_what_waits() {
+    std::vector<op_id> lost;
+    while (outbox_.may_go() && !closed_) {
+        auto leaving = outbox_.next();
+        std::vector<op_id> ids;
+        for (const auto& op : leaving.together)
+            ids.push_back(op.id);
+        if (ids.size() > 1) {
+            if (!send_together(std::move(leaving.together)))
+                lost.insert(lost.end(), ids.begin(), ids.end());
+        } else if (ids.size() == 1 && !send_one(leaving.together.front())) {
+            lost.push_back(ids.front());
+        }
+        for (const auto& op : leaving.then)
+            if (!send_one(op))
+                lost.push_back(op.id);
+    }
+    return lost;
+}
+
+// ----------------------------------------------------------------------------- several at once
+
+bool handle::send_together(std::vector<operation> all) {
+    auto made = std::make_unique<group>(group{this, std::move(all)});
+    auto& g = *made;
+    g.results.resize(g.all.size());
+    g.paths.resize(g.all.size());
+    std::vector<zoo_op_t> ops(g.all.size());
+    for (std::size_t i = 0; i < g.all.size(); ++i) {
+        if (const auto* m = std::get_if<create>(&g.all[i].what)) {
+            constexpr std::size_t number = 11; // with a sign
+            g.paths[i].resize(m->path.size() + number);
+            zoo_create_op_init(&ops[i],
+                               m->path.c_str(),
+                               m->data.data(),
+                               static_cast<int>(m->data.size()),
+                               access_of(how_.access),
+                               mode_of(m->lives),
+                               g.paths[i].data(),
+                               static_cast<int>(g.paths[i].size() + 1));
+        } else {
+            zoo_delete_op_init(&ops[i], std::get<remove>(g.all[i].what).path.c_str(), -1);
+        }
+    }
+    const int rc = zoo_amulti(zh_,
+                              static_cast<int>(ops.size()),
+                              ops.data(),
+                              g.results.data(),
+                              &callbacks::done_together,
+                              &g);
+    if (rc != ZOK)
+        return false;
+    groups_.emplace(&g, std::move(made));
+    outbox_.left();
+    return true;
+}
+
+// Nobody says what the number of the transaction was; a look at one of the nodes does.
+void handle::on_done_together(group& g, int rc) {
+    const auto how = answer_of(rc);
+    const bool all = how.how == outcome::ok;
+    std::vector<std::pair<op_id, reply>> answers;
+    for (std::size_t i = 0; i < g.all.size(); ++i) {
+        g.paths[i].resize(std::string_view{g.paths[i].c_str()}.size());
+        if (all && !g.paths[i].empty())
+            continue;
+        // Those before the one that was refused count as done, those after it as inconsistent.
+        const auto one = answer_of(g.results[i].err);
+        const bool it_was_that_one = !all && !is_unanswered(how.how) && g.results[i].err != ZOK &&
+                                     g.results[i].err != ZRUNTIMEINCONSISTENCY;
+        answers.emplace_back(g.all[i].id, all ? how : it_was_that_one ? one : reply{});
+    }
+    std::vector<op_id> lost;
+    {
+        const std::lock_guard lock{guard_};
+        outbox_.answered();
+        const auto made =
+            std::find_if(g.paths.begin(), g.paths.end(), [](const auto& p) { return !p.empty(); });
+        const bool looks = all && made != g.paths.end() && zh_ != nullptr &&
+                           zoo_aexists(zh_, made->c_str(), 0, &callbacks::seen_together, &g) == ZOK;
+        lost = send_what_waits();
+        if (!looks) {
+            for (std::size_t i = 0; i < g.all.size(); ++i)
+                if (all && !g.paths[i].empty())
+                    lost.push_back(g.all[i].id);
+            groups_.erase(&g);
+        }
+    }
+    for (auto& [id, r] : answers)
+        tell([&, id = id](listener& l) { l.replied(id, std::move(r)); });
+    lose(lost);
+}
+
+void handle::on_seen_together(group& g, const reply& r) {
+    for (std::size_t i = 0; i < g.all.size(); ++i) {
+        if (g.paths[i].empty())
+            continue;
+        auto made = r.how == outcome::ok ? r : reply{};
+        if (made.how == outcome::ok)
+            made.path = g.paths[i];
+        tell([&](listener& l) { l.replied(g.all[i].id, std::move(made)); });
+    }
+    const std::lock_guard lock{guard_};
+    groups_.erase(&g);
+}
+
+// ----------------------------------------------------------------------------------- one by one
+
+bool handle::send_one(const operation& op) {
     auto* const c = remember(op.id, false);
+    c->changes_something = outbox::changes_something(op);
     const auto watch_of = [&](bool wanted) { return wanted ? remember(op.id, true) : nullptr; };
     const auto fn_of = [](const context* w) { return w != nullptr ? &callbacks::watch : nullptr; };
     const int rc = std::visit(
@@ -345,8 +495,11 @@ bool handle::send(const operation& op) {
                        return zoo_amulti(zh_, 1, &check, c->result.get(), &callbacks::done, c);
                    }},
         op.what);
-    if (rc == ZOK)
+    if (rc == ZOK) {
+        if (c->changes_something)
+            outbox_.left();
         return true;
+    }
     calls_.erase(static_cast<std::uint64_t>(op.id));
     watches_.erase(static_cast<std::uint64_t>(op.id));
     return false;

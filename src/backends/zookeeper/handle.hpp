@@ -7,6 +7,7 @@
 // told on.
 
 #include "backends/zookeeper/operation.hpp"
+#include "backends/zookeeper/outbox.hpp"
 
 #include <holdfast/backend.hpp>
 #include <holdfast/zookeeper.hpp>
@@ -18,6 +19,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 struct _zhandle;
 struct zoo_op_result;
@@ -50,7 +52,8 @@ public:
     /// until it is closed.
     void open();
 
-    /// False: nothing was sent, and no reply will come.
+    /// At once, or a little later together with others. False: nothing was sent, and no reply will
+    /// come.
     [[nodiscard]] bool send(const operation&);
 
     /// Nobody is told anything any more.
@@ -70,13 +73,21 @@ private:
         handle* const of;
         const op_id id;
         const bool is_watch;
+        bool changes_something = false;
         std::unique_ptr<zoo_op_result> result; ///< of a beat, written when the answer comes
     };
+    struct group; ///< operations that are carried out together or not at all
 
     [[nodiscard]] bool begin();
     [[nodiscard]] context* remember(op_id, bool is_watch);
     void forget(context*);
     void complete(context*, reply&&);
+    [[nodiscard]] bool send_one(const operation&);
+    [[nodiscard]] bool send_together(std::vector<operation>);
+    void on_done_together(group&, int rc);
+    void on_seen_together(group&, const reply&);
+    [[nodiscard]] std::vector<op_id> send_what_waits();
+    void lose(const std::vector<op_id>&);
     void on_session(_zhandle*, int state);
     void greet(_zhandle*);
     template <class F> void tell(F);
@@ -92,7 +103,9 @@ private:
     _zhandle* zh_ = nullptr;
     bool closed_ = false;
     std::atomic<bool> authenticated_ = false;
+    outbox outbox_;
     std::unordered_map<std::uint64_t, std::unique_ptr<context>> calls_;
+    std::unordered_map<const group*, std::unique_ptr<group>> groups_;
     std::unordered_map<std::uint64_t, std::unique_ptr<context>> watches_;
 };
 

@@ -160,6 +160,7 @@ void machine::suspended(bond_id bond, actions& out) {
     if (bond != session_.bond)
         return;
     session_.read_only = false;
+    session_.folders.lost_sight();
     if (std::exchange(session_.up, false))
         out.emplace_back(tell_link{link_state::suspended, {}});
 }
@@ -167,6 +168,7 @@ void machine::suspended(bond_id bond, actions& out) {
 void machine::read_only(bond_id bond, actions& out) {
     if (bond != session_.bond)
         return;
+    session_.folders.lost_sight();
     session_.up = false;
     session_.read_only = true;
     out.emplace_back(tell_link{link_state::read_only, "this server has no majority"});
@@ -341,8 +343,10 @@ void machine::replied(op_id op, const reply& r, instant now, actions& out) {
         return;
     case step::folder:
         if (r.how == outcome::ok || r.how == outcome::exists)
-            session_.folders.insert(p.folder);
+            session_.folders.are_there(p.folder);
         return;
+    case step::folder_watched:
+        return session_.folders.is_watched(op, r.how == outcome::ok);
     case step::removed:
         return on_removed(p.removal, p, r, out);
     case step::renewed: {

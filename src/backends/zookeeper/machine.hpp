@@ -3,7 +3,8 @@
 // What decides on ZooKeeper, without I/O: sessions, queues, and what to do when an answer is lost.
 //
 //   attempt ─▶ make a node, list the queue ──┬─ first ─▶ HELD ── release ─▶ remove the node
-//     (one flight)                           │            ▲
+//     (one flight; folders.hpp says when     │            ▲
+//     the number of the node is enough)      │            │
 //                                            └─ behind ─▶ WAITING: watch the one before us
 //                                                         its end is our turn, or a reason to list
 //                                                         again
@@ -19,6 +20,7 @@
 // Invariants: we claim only what a node of the present session says; a node that we made is removed
 // when nobody wants it, however long that takes; every call is answered once, in time.
 
+#include "backends/zookeeper/folders.hpp"
 #include "backends/zookeeper/names.hpp"
 #include "backends/zookeeper/operation.hpp"
 
@@ -28,7 +30,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -154,9 +155,9 @@ private:
         bool up = false;
         bool was_up = false;
         bool read_only = false;
-        std::string why_down;          ///< the last that was found out
-        bool asks_again = false;       ///< a timer will
-        std::set<std::string> folders; ///< known to be there, as far as we know
+        std::string why_down;    ///< the last that was found out
+        bool asks_again = false; ///< a timer will
+        zookeeper::folders folders;
     };
 
     struct goodbye;
@@ -234,6 +235,7 @@ private:
     // What a reply is for.
     enum class step : std::uint8_t {
         folder, ///< one of the parents
+        folder_watched,
         made,   ///< our node
         listed, ///< the queue
         caught_up,
@@ -267,6 +269,7 @@ private:
     [[nodiscard]] stand* find(const nonce&);
     [[nodiscard]] stand new_stand(const std::shared_ptr<const claim>&) const;
     [[nodiscard]] bool is_permit(const claim&) const noexcept;
+    [[nodiscard]] bool may_prove_it_is_alone(const stand&) const noexcept;
     [[nodiscard]] bond_terms terms() const noexcept;
     void confirmed(instant sent) noexcept;
 
@@ -279,6 +282,7 @@ private:
     void seek(stand&, place&, instant now, actions&);
     void start_over(stand&, place&, instant now, actions&);
     void on_made(stand&, const pending&, const reply&, instant now, actions&);
+    void is_first(stand&, bool others_follow, instant now, actions&);
     void on_listed(stand&, op_id, const reply&, instant now, actions&);
     void on_found(stand&, place&, op_id, const reply&, instant now, actions&);
     void on_verified(stand&, place&, op_id, const reply&, instant now, actions&);

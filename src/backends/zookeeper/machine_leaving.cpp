@@ -78,6 +78,7 @@ void machine::doom(std::string path,
 void machine::send_removal(std::uint64_t id, instant now, actions& out) {
     auto& r = removals_.at(id);
     r.on_its_way = true;
+    session_.folders.is_being_removed(r.path);
     send(
         remove{r.path}, {.what = step::removed, .whose = r.whose, .sent = now, .removal = id}, out);
 }
@@ -87,6 +88,7 @@ void machine::on_removed(std::uint64_t id, const pending& p, const reply& r, act
     if (found == removals_.end())
         return;
     auto& gone = found->second;
+    session_.folders.is_removed(gone.path, r.how == outcome::ok);
     if (is_unanswered(r.how) && !has(defect::zookeeper_removes_once)) {
         gone.on_its_way = false;
         gone.tried_before = true;

@@ -64,6 +64,10 @@ void machine::proceed(stand& s, instant now, actions& out) {
     }
     if (s.what->within)
         return hold(s, false, now, out);
+    // It was made long ago, perhaps, and nobody may have renewed anything since: a grant of it
+    // would not be believed for long.
+    if (now - session_.anchor > (session_.granted - session_.margin) / 3)
+        send(beat{}, {.what = step::alive, .sent = now}, out);
     if (&first == &s.lease)
         return watch_with(s, list{s.lease.folder, true}, step::leases, now, out);
     list_queue(s, now, out);
@@ -75,24 +79,31 @@ void machine::list_queue(stand& s, instant now, actions& out) {
 }
 
 // The folders, the node and the list, in one flight: a session answers in order, so the list has
-// the node.
+// the node. But where nobody else is expected, the number of the node will tell.
 void machine::make_node(stand& s, place& p, instant now, actions& out) {
     const auto& whose = s.what->nonce;
     for (auto& folder : folders_to(p.folder))
-        if (!session_.folders.contains(folder)) {
+        if (!session_.folders.knows(folder)) {
             create container{folder, {}, lives::while_it_has_children};
             send(std::move(container), {.what = step::folder, .folder = std::move(folder)}, out);
         }
     p.how = place::is::being_made;
+    const bool number_will_tell =
+        &p == &s.queue && may_prove_it_is_alone(s) && session_.folders.expects_nobody(p.folder);
     send(create{p.folder + '/' + unnumbered(whose, p.as),
                 s.what->by != nullptr ? note_of(*s.what->by) : std::string{},
-                lives::with_the_session_and_numbered},
+                lives::with_the_session_and_numbered,
+                number_will_tell},
          {.what = step::made, .whose = whose, .sent = now, .folder = p.folder},
          out);
     if (&p == &s.lease)
         watch_with(s, list{p.folder, true}, step::leases, now, out);
-    else
+    else if (!number_will_tell)
         list_queue(s, now, out);
+}
+
+bool machine::may_prove_it_is_alone(const stand& s) const noexcept {
+    return s.what->mode == mode::exclusive && !is_permit(*s.what);
 }
 
 // A reader under its own write has the number of that write, so that no other writer comes between.
@@ -139,7 +150,7 @@ void machine::on_made(stand& s, const pending& p, const reply& r, instant now, a
     case outcome::no_node: // the folder was empty, and its time had come
         at.how = place::is::absent;
         for (const auto& folder : folders_to(at.folder))
-            session_.folders.erase(folder);
+            session_.folders.may_be_gone(folder);
         if (s.what->within)
             return proceed(s, now, out);
         break;
@@ -151,7 +162,24 @@ void machine::on_made(stand& s, const pending& p, const reply& r, instant now, a
         break;
     }
     if (s.leaving || (s.what->within && at.how == place::is::there))
-        proceed(s, now, out);
+        return proceed(s, now, out);
+    if (&at == &s.lease || s.listing != op_id{} || at.how == place::is::in_doubt)
+        return; // the list will tell; or what was made is looked for
+    if (at.how == place::is::absent)
+        return start_over(s, at, now, out);
+    if (session_.folders.proves_first(at.path()))
+        return is_first(s, false, now, out);
+    session_.folders.is_surprised(at.folder);
+    list_queue(s, now, out);
+}
+
+/// As a list or its number has shown.
+void machine::is_first(stand& s, bool others_follow, instant now, actions& out) {
+    if (may_prove_it_is_alone(s) && session_.folders.is_first(s.queue.path())) {
+        const auto op = send(look{s.queue.folder, true}, {.what = step::folder_watched}, out);
+        session_.folders.asked_to_watch(s.queue.folder, op);
+    }
+    its_turn(s, others_follow, now, out);
 }
 
 void machine::start_over(stand& s, place& p, instant now, actions& out) {
@@ -191,7 +219,7 @@ void machine::on_listed(stand& s, op_id op, const reply& r, instant now, actions
                     now,
                     out);
     case standing::is::first:
-        return its_turn(s, st.others_follow, now, out);
+        return is_first(s, st.others_follow, now, out);
     case standing::is::behind:
         break;
     }
@@ -413,6 +441,8 @@ void machine::lose(stand& s, actions& out) {
 }
 
 void machine::noticed(op_id op, seen what, instant now, actions& out) {
+    if (session_.folders.noticed(op, what))
+        return;
     const auto found = watches_.find(static_cast<std::uint64_t>(op));
     if (found == watches_.end())
         return;

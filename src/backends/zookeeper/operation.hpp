@@ -22,6 +22,7 @@ struct create {
     std::string path;
     std::string data;
     zookeeper::lives lives;
+    bool alone = false; ///< nothing is asked of its folder before this is answered
 };
 struct list {
     std::string path;

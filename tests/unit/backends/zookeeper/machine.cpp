@@ -111,6 +111,28 @@ protected:
         EXPECT_TRUE(take<tell_attempted>());
         return node;
     }
+    /// With the numbers 5 and 6; returns the watch on the folder.
+    op_id come_back_until_it_is_watched() {
+        hold(mine);
+        release(mine);
+        reply_to(take_said<remove>()->first, {.how = outcome::ok});
+        EXPECT_TRUE(take<tell_released>());
+        attempt(mine);
+        EXPECT_EQ(said(), 2U) << "node and list";
+        list({make("0000000006", 110)});
+        EXPECT_TRUE(take<tell_attempted>());
+        const auto watched = take_said<look>();
+        EXPECT_TRUE(watched && watched->second.path == "/a" && watched->second.watch);
+        reply_to(watched->first, {.how = outcome::ok});
+        release(mine);
+        reply_to(take_said<remove>()->first, {.how = outcome::ok});
+        EXPECT_TRUE(take<tell_released>());
+        out.clear();
+        return watched->first;
+    }
+    [[nodiscard]] static std::string somebody_at(const char* number) {
+        return std::string{"_c_00000009-1111-2222-3333-444444444444-lock-"} + number;
+    }
     /// One that waits behind another, with number 6.
     std::string wait(const std::shared_ptr<const claim>& what,
                      const std::vector<std::string>& before) {
@@ -154,6 +176,65 @@ TEST_F(zookeeper_machine, asks_for_a_session_first) {
     ASSERT_TRUE(asked);
     EXPECT_EQ(asked->bond, m.bond());
     EXPECT_EQ(take<tell_link>()->state, link_state::connected);
+}
+
+TEST_F(zookeeper_machine, needs_no_list_where_it_was_first_again_and_again) {
+    come_back_until_it_is_watched();
+    attempt(mine);
+    EXPECT_EQ(said(), 1U) << "the node alone";
+    make("0000000007", 120);
+    const auto told = take<tell_attempted>();
+    ASSERT_TRUE(told);
+    EXPECT_EQ(std::get<grant>(told->answer).fence.value(), 120);
+    EXPECT_EQ(said(), 0U);
+    release(mine);
+    const auto leaves = take_said<remove>();
+    attempt(claim_of(2)); // before the removal is answered
+    EXPECT_EQ(said(), 1U);
+    reply_to(leaves->first, {.how = outcome::ok});
+    make("0000000008", 121);
+    EXPECT_TRUE(take<tell_attempted>());
+}
+
+TEST_F(zookeeper_machine, looks_if_somebody_was_there_in_between) {
+    const auto watch = come_back_until_it_is_watched();
+    attempt(mine);
+    const auto node = make("0000000008", 120);
+    EXPECT_FALSE(take<tell_attempted>());
+    list({somebody_at("0000000007"), node});
+    const auto told = take<tell_attempted>();
+    ASSERT_TRUE(told);
+    EXPECT_TRUE(std::holds_alternative<contended>(told->answer));
+    withdraw(mine);
+    attempt(claim_of(2));
+    EXPECT_TRUE(take_said<zookeeper::list>()) << "and the next time, too";
+    m.noticed(watch, seen::changed, now, out);
+}
+
+TEST_F(zookeeper_machine, looks_if_the_folder_is_another_one) {
+    const auto watch = come_back_until_it_is_watched();
+    m.noticed(watch, seen::deleted, now, out);
+    attempt(mine);
+    EXPECT_EQ(said(), 3U) << "the folder, the node, the list";
+}
+
+TEST_F(zookeeper_machine, begins_anew_if_the_folder_has_just_gone) {
+    come_back_until_it_is_watched();
+    attempt(mine);
+    const auto made = take_said<create>();
+    ASSERT_TRUE(made && made->second.alone);
+    reply_to(made->first, {.how = outcome::no_node});
+    EXPECT_EQ(said(), 2U) << "folder and node";
+    EXPECT_EQ(take_said<create>()->second.path, "/a");
+}
+
+TEST_F(zookeeper_machine, looks_for_what_may_have_been_made_where_no_list_was_asked_for) {
+    come_back_until_it_is_watched();
+    attempt(mine);
+    lose(take_said<create>()->first);
+    later();
+    EXPECT_TRUE(take_said<catch_up>());
+    EXPECT_TRUE(take_said<zookeeper::list>());
 }
 
 TEST_F(zookeeper_machine, takes_a_free_lock_in_one_flight) {
