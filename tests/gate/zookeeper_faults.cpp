@@ -278,5 +278,58 @@ TEST_F(zookeeper_faults, who_watches_is_told_of_the_connection) {
     EXPECT_TRUE((mutex{ours, "orders"}.try_acquire_for(60s)));
 }
 
+TEST_F(zookeeper_faults, a_folder_that_was_made_anew_is_not_taken_for_the_old_one) {
+    zookeeper_server server;
+    zookeeper_tree tree{server.address()};
+    const auto ours = open_at(server.address()), theirs = open_at(server.address());
+    mutex here{ours, "/orders"}, there{theirs, "/orders"};
+    const auto numbers = [&](mutex& door, int times) {
+        for (int i = 0; i < times; ++i)
+            EXPECT_EQ(door.acquire().release(), release_result::released);
+    };
+    numbers(here, 3); // 0, 1, 2: the last without a list
+    ASSERT_TRUE(tree.remove("/orders"));
+    numbers(there, 2); // 0, 1
+    const auto held = there.acquire();
+    ASSERT_TRUE(tree.children("/orders").at(0).ends_with("0000000002"));
+    EXPECT_FALSE(here.try_acquire_for(300ms)) << promise_broken; // 3: the next after our last
+    EXPECT_TRUE(held.held());
+}
+
+TEST_F(zookeeper_faults, what_goes_out_together_survives_one_that_is_refused) {
+    constexpr int names = 24;
+    zookeeper_server server;
+    zookeeper_tree tree{server.address()};
+    const auto ours = open_at(server.address(), "session=20s");
+    std::atomic<bool> over = false;
+    std::atomic<int> holds = 0, lost = 0;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < names; ++i)
+        threads.emplace_back([&, i] {
+            mutex door{ours, "/many/" + std::to_string(i)};
+            std::int64_t last = 0;
+            while (!over) {
+                auto got = door.acquire();
+                EXPECT_GT(got.fence().value(), std::exchange(last, got.fence().value()));
+                lost += got.release() == release_result::lost;
+                ++holds;
+            }
+        });
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < 100 || holds < 2000; ++i) { // an operator, who takes away what he sees
+        ASSERT_LT(std::chrono::steady_clock::now() - begin, 60s) << holds;
+        const auto folder = "/many/" + std::to_string(i % names);
+        for (const auto& node : tree.children(folder))
+            tree.remove(folder + '/' + node);
+    }
+    over = true;
+    for (auto& one : threads)
+        one.join();
+    EXPECT_GT(lost, 0);
+    for (int i = 0; i < names; ++i)
+        EXPECT_TRUE(
+            eventually([&] { return tree.children("/many/" + std::to_string(i)).empty(); }));
+}
+
 } // namespace
 } // namespace holdfast::servers

@@ -7,6 +7,7 @@
 #include "servers/folder.hpp"
 #include "servers/zookeeper.hpp"
 
+#include <cstdio>
 #include <fstream>
 #include <initializer_list>
 
@@ -55,6 +56,29 @@ protected:
     [[nodiscard]] bool has_children(const std::string& path, std::size_t many) {
         return cli_tests::comes_true(std::chrono::seconds{20},
                                      [&] { return tree->children(path).size() == many; });
+    }
+
+    /// After its session was ended. Curator gives up when its tries are over before it has another:
+    /// then it is asked again.
+    [[nodiscard]] bool java_lines_up_again(peer::ticket& waits,
+                                           const std::string& asking,
+                                           const std::string& path,
+                                           std::size_t many) {
+        for (int tries = 0; tries < 3; ++tries) {
+            const bool settled = cli_tests::comes_true(std::chrono::seconds{20}, [&] {
+                return java->has_answered(waits) || tree->children(path).size() == many;
+            });
+            if (!settled || !java->has_answered(waits))
+                return settled;
+            try {
+                static_cast<void>(java->end(waits));
+                return false; // it was granted
+            } catch (const std::runtime_error& gave_up) {
+                std::printf("Curator gave up: %s\n", gave_up.what());
+            }
+            waits = java->begin(asking);
+        }
+        return false;
     }
 
     void revive(std::optional<peer>& who) {
