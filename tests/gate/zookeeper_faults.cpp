@@ -331,5 +331,33 @@ TEST_F(zookeeper_faults, what_goes_out_together_survives_one_that_is_refused) {
             eventually([&] { return tree.children("/many/" + std::to_string(i)).empty(); }));
 }
 
+TEST_F(zookeeper_faults, much_that_waits_is_dropped_when_its_session_turns_out_to_be_over) {
+    constexpr int names = 400; // more than four groups of 64
+    zookeeper_server server;
+    zookeeper_tree tree{server.address()};
+    gate way{server.port()};
+    const auto ours = open_at(way.address());
+    std::vector<lease> all;
+    for (int i = 0; i < names; ++i)
+        all.push_back(mutex{ours, "/many/" + std::to_string(i)}.acquire());
+    way.refuse();
+    way.drop(direction::to_server);
+    all.clear(); // nobody waits for that
+    EXPECT_TRUE(eventually([&] { return tree.children("/many/0").empty(); })) << "their session";
+    way.admit();
+    way.pass(direction::to_server);
+    way.cut();
+    EXPECT_TRUE((mutex{ours, "/many/0"}.try_acquire_for(30s))) << "in a new one";
+}
+
+// It refuses whoever has seen more than it knows, and does not say that his session is over.
+TEST_F(zookeeper_faults, a_server_that_has_forgotten_everything_is_used_in_a_new_session) {
+    zookeeper_server server;
+    const auto ours = open_at(server.address());
+    (void)mutex{ours, "orders"}.acquire().release();
+    server.restart_empty();
+    EXPECT_TRUE((mutex{ours, "orders"}.try_acquire_for(30s)));
+}
+
 } // namespace
 } // namespace holdfast::servers

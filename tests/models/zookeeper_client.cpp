@@ -108,12 +108,34 @@ void zookeeper_client::perform(zookeeper::actions& wanted) {
 }
 
 void zookeeper_client::say(const zookeeper::operation& op) {
+    if (outbox_.must_wait(op))
+        outbox_.put(op);
+    else
+        transmit(op);
+}
+
+void zookeeper_client::transmit(const zookeeper::operation& op) {
+    if (zookeeper::outbox::changes_something(op))
+        outbox_.left();
     if (state_ != state::up) {
         unsent_.push_back(op);
         return;
     }
     sent_.push_back(op);
     send(op);
+}
+
+/// There is an answer to it, or never will be one.
+void zookeeper_client::settle(const zookeeper::operation& op) {
+    if (zookeeper::outbox::changes_something(op))
+        outbox_.answered();
+    while (outbox_.may_go()) {
+        const auto leaving = outbox_.next();
+        for (const auto& one : leaving.together)
+            transmit(one);
+        for (const auto& one : leaving.then)
+            transmit(one);
+    }
 }
 
 void zookeeper_client::open(bond_id bond) {
@@ -129,6 +151,7 @@ void zookeeper_client::close() {
     ++connection_;
     unsent_.clear();
     sent_.clear();
+    outbox_ = {};
     data_watches_.clear();
     child_watches_.clear();
 }
@@ -193,24 +216,31 @@ void zookeeper_client::broken() {
     state_ = state::down;
     ++connection_;
     ++breaks_;
-    deliver([this, bond = bond_] { decide([&](auto& out) { machine_.suspended(bond, out); }); },
-            100us * (breaks_ * 7 % 10));
-    for (const auto& op : std::exchange(sent_, {}))
+    deliver(
+        [this, bond = bond_] {
+            decide([&](auto& out) { machine_.suspended(bond, around_.now(), out); });
+        },
+        100us * (breaks_ * 7 % 10));
+    for (const auto& op : std::exchange(sent_, {})) {
+        settle(op);
         deliver([this, id = op.id] {
             decide([&](auto& out) {
                 machine_.replied(id, {.how = outcome::lost}, around_.now(), out);
             });
         });
+    }
     connect_after(100us * (breaks_ * 3 % 20));
 }
 
 void zookeeper_client::lose_unsent() {
-    for (const auto& op : std::exchange(unsent_, {}))
+    for (const auto& op : std::exchange(unsent_, {})) {
+        settle(op);
         deliver([this, id = op.id] {
             decide([&](auto& out) {
                 machine_.replied(id, {.how = outcome::lost}, around_.now(), out);
             });
         });
+    }
 }
 
 void zookeeper_client::keep_alive() {
@@ -251,8 +281,10 @@ void zookeeper_client::heard(const welcome& w) {
     state_ = state::up;
     session_ = w.session;
     granted_ = w.granted;
-    for (const auto& op : std::exchange(unsent_, {}))
-        say(op);
+    for (const auto& op : std::exchange(unsent_, {})) {
+        sent_.push_back(op);
+        send(op);
+    }
     keep_alive();
     deliver([this, w, bond = bond_] {
         decide(
@@ -297,6 +329,7 @@ void zookeeper_client::heard(const answer& a) {
         return;
     const auto op = std::move(sent_.front());
     sent_.pop_front();
+    settle(op);
     if (a.what.how == outcome::ok) {
         if (const auto* l = std::get_if<zookeeper::list>(&op.what); l != nullptr && l->watch)
             child_watches_[l->path].push_back(op.id);

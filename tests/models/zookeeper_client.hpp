@@ -8,6 +8,7 @@
 //   machine says meanwhile goes out on the next connection.
 
 #include "backends/zookeeper/machine.hpp"
+#include "backends/zookeeper/outbox.hpp"
 #include "models/client_side.hpp"
 
 #include <deque>
@@ -47,6 +48,8 @@ private:
     template <class F> void decide(F);
     void perform(zookeeper::actions&);
     void say(const zookeeper::operation&);
+    void transmit(const zookeeper::operation&);
+    void settle(const zookeeper::operation&);
     void open(bond_id);
     void close();
     void arm();
@@ -79,6 +82,7 @@ private:
     std::uint64_t connection_ = 0; // counts tries
     instant last_heard_{};
     instant last_sent_{};
+    zookeeper::outbox outbox_;
     std::deque<zookeeper::operation> unsent_;
     std::deque<zookeeper::operation> sent_;
     std::map<std::string, std::vector<zookeeper::op_id>> data_watches_;

@@ -168,6 +168,12 @@ void zookeeper_server::kill() {
     static_cast<void>(process_->exit_code());
 }
 
+void zookeeper_server::restart_empty() {
+    kill();
+    std::filesystem::remove_all(room_ / "data/version-2");
+    restart();
+}
+
 void zookeeper_server::restart() {
     kill();
     for (int tries = 0; tries < 10; ++tries)

@@ -59,6 +59,7 @@ public:
     /// Killed, if it still runs, and started again on the same port, with what it had stored.
     /// Returns as the constructor does.
     void restart();
+    void restart_empty(); ///< the same, without: no session of before is known
 
 private:
     [[nodiscard]] bool start(); // false: its port was taken meanwhile

@@ -59,7 +59,8 @@ constexpr engine engines[] = {
 
 /// What is so rare on this engine that it need not be seen.
 [[nodiscard]] bool hardly_seen(sighting s, engine e) {
-    return e == engine::zookeeper && s == sighting::grant_pushed_while_asking;
+    return e == engine::zookeeper &&
+           (s == sighting::grant_pushed_while_asking || s == sighting::dead_man_killed);
 }
 
 struct totals {

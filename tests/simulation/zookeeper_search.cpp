@@ -148,7 +148,7 @@ private:
         case input::kind::forget:
             return m.forget(bond, out);
         case input::kind::suspended:
-            return m.suspended(bond, out);
+            return m.suspended(bond, now, out);
         case input::kind::connected:
             return m.connected(bond, i.session, 30s, now, out);
         case input::kind::replied:

@@ -221,7 +221,7 @@ void zookeeper_backend::connected(bond_id bond, std::int64_t session, duration g
     });
 }
 void zookeeper_backend::suspended(bond_id bond) {
-    decide([&](instant, actions& out) { machine_.suspended(bond, out); });
+    decide([&](instant now, actions& out) { machine_.suspended(bond, now, out); });
 }
 void zookeeper_backend::read_only(bond_id bond) {
     decide([&](instant, actions& out) {

@@ -11,8 +11,8 @@ namespace {
 using detail::defect;
 using detail::has;
 
-constexpr std::size_t most_folders = 10'000; // then those that nobody uses are forgotten
-constexpr std::size_t most_watches = 5'000;
+constexpr std::size_t most_folders = 10'000;           // then those that nobody uses are forgotten
+constexpr std::size_t most_watched_bytes = 256 * 1024; // a server takes no more than 1 MB
 constexpr std::uint8_t most_watches_of_one = 16;
 
 [[nodiscard]] std::string folder_of(const std::string& node) {
@@ -46,7 +46,7 @@ void folders::may_be_gone(const std::string& path) {
 
 // What is forgotten is made again, and that it exists already is no harm.
 void folders::forget_some() {
-    std::erase_if(all_, [](const auto& one) { return one.second.watch == op_id{}; });
+    std::erase_if(all_, [](const auto& one) { return one.second.watches == 0; });
 }
 
 bool folders::expects_nobody(const std::string& path) const {
@@ -79,7 +79,7 @@ bool folders::is_first(const std::string& node) {
     f.last_node = node;
     f.how = folder::last_is::there;
     return f.in_a_row && f.watch == op_id{} && f.watches < most_watches_of_one &&
-           watches_.size() < most_watches;
+           watched_bytes_ + node.size() < most_watched_bytes;
 }
 
 folders::folder* folders::whose_last_is(const std::string& node) {
@@ -103,7 +103,8 @@ void folders::is_removed(const std::string& node, bool by_us_for_sure) {
 void folders::asked_to_watch(const std::string& path, op_id op) {
     auto& f = all_[path];
     f.watch = op;
-    ++f.watches;
+    if (f.watches++ == 0)
+        watched_bytes_ += path.size();
     watches_[static_cast<std::uint64_t>(op)] = path;
 }
 
@@ -117,8 +118,15 @@ void folders::is_watched(op_id op, bool yes) {
         if (!yes)
             f.watch = {};
     }
-    if (!yes)
+    if (!yes) {
+        has_one_watch_less(found->second, f);
         watches_.erase(found);
+    }
+}
+
+void folders::has_one_watch_less(const std::string& path, folder& f) {
+    if (--f.watches == 0)
+        watched_bytes_ -= path.size();
 }
 
 bool folders::noticed(op_id op, seen what) {
@@ -133,6 +141,7 @@ bool folders::noticed(op_id op, seen what) {
         f.watched = false;
         lose_the_thread(f);
     }
+    has_one_watch_less(found->second, f);
     watches_.erase(found);
     return true;
 }

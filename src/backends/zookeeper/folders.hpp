@@ -62,7 +62,7 @@ private:
         bool there = false;
         op_id watch{};
         bool watched = false;
-        std::uint8_t watches = 0; ///< so far: those of broken connections are not taken back
+        std::uint8_t watches = 0; ///< in the client: those of broken connections stay
         std::int64_t last = -1;   ///< the number of our last node that was first, or none
         std::string last_node;
         last_is how = last_is::there;
@@ -73,7 +73,10 @@ private:
     static void lose_the_thread(folder&);
     void forget_some();
 
+    void has_one_watch_less(const std::string& path, folder&);
+
     std::map<std::string, folder> all_;
+    std::size_t watched_bytes_ = 0; // of paths: after a break they are sent in one piece
     std::unordered_map<std::uint64_t, std::string> watches_; // by op
 };
 

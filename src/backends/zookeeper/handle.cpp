@@ -333,7 +333,7 @@ bool handle::send(const operation& op) {
     const std::lock_guard lock{guard_};
     if (closed_ || zh_ == nullptr)
         return false;
-    if (!outbox_.is_full())
+    if (!outbox_.must_wait(op))
         return send_one(op);
     outbox_.put(op); // an answer that is on its way will see to it
     return true;
@@ -343,27 +343,27 @@ bool handle::send(const operation& op) {
 std::vector<op_id> handle::send_what_waits() {
     std::vector<op_id> lost;
     while (outbox_.may_go() && !closed_) {
-        auto leaving = outbox_.next();
-        std::vector<op_id> ids;
-        for (const auto& op : leaving.together)
-            ids.push_back(op.id);
-        if (ids.size() > 1) {
-            if (!send_together(std::move(leaving.together)))
-                lost.insert(lost.end(), ids.begin(), ids.end());
-        } else if (ids.size() == 1 && !send_one(leaving.together.front())) {
-            lost.push_back(ids.front());
-        }
-        for (const auto& op : leaving.then)
-            if (!send_one(op))
-                lost.push_back(op.id);
+        const auto leaving = outbox_.next();
+        // The C client (3.8.0) frees paths of ours if it is asked for several at once in a session
+        // that is over; one by one it just says no.
+        const bool together = leaving.together.size() > 1 && zoo_state(zh_) == ZOO_CONNECTED_STATE;
+        if (!together || !send_together(leaving.together))
+            send_each(leaving.together, lost);
+        send_each(leaving.then, lost);
     }
     return lost;
 }
 
+void handle::send_each(const std::vector<operation>& all, std::vector<op_id>& lost) {
+    for (const auto& op : all)
+        if (!send_one(op))
+            lost.push_back(op.id);
+}
+
 // ----------------------------------------------------------------------------- several at once
 
-bool handle::send_together(std::vector<operation> all) {
-    auto made = std::make_unique<group>(group{this, std::move(all)});
+bool handle::send_together(const std::vector<operation>& all) {
+    auto made = std::make_unique<group>(group{this, all});
     auto& g = *made;
     g.results.resize(g.all.size());
     g.paths.resize(g.all.size());
@@ -397,34 +397,40 @@ bool handle::send_together(std::vector<operation> all) {
     return true;
 }
 
-// Nobody says what the number of the transaction was; a look at one of the nodes does.
+// If one of them was refused, none was done: the others are asked for one by one. If all were, then
+// nobody says what the number of the transaction was; a look at one of the nodes does.
 void handle::on_done_together(group& g, int rc) {
     const auto how = answer_of(rc);
     const bool all = how.how == outcome::ok;
     std::vector<std::pair<op_id, reply>> answers;
+    std::vector<operation> again, made;
     for (std::size_t i = 0; i < g.all.size(); ++i) {
         g.paths[i].resize(std::string_view{g.paths[i].c_str()}.size());
+        const auto err = g.results[i].err; // those behind the one that was refused: inconsistent
+        const bool was_refused = err != ZOK && err != ZRUNTIMEINCONSISTENCY;
         if (all && !g.paths[i].empty())
-            continue;
-        // Those before the one that was refused count as done, those after it as inconsistent.
-        const auto one = answer_of(g.results[i].err);
-        const bool it_was_that_one = !all && !is_unanswered(how.how) && g.results[i].err != ZOK &&
-                                     g.results[i].err != ZRUNTIMEINCONSISTENCY;
-        answers.emplace_back(g.all[i].id, all ? how : it_was_that_one ? one : reply{});
+            made.push_back(g.all[i]);
+        else if (all || is_unanswered(how.how))
+            answers.emplace_back(g.all[i].id, how);
+        else if (was_refused)
+            answers.emplace_back(g.all[i].id, answer_of(err));
+        else
+            again.push_back(g.all[i]);
     }
     std::vector<op_id> lost;
     {
         const std::lock_guard lock{guard_};
         outbox_.answered();
-        const auto made =
+        send_each(again, lost);
+        const auto one =
             std::find_if(g.paths.begin(), g.paths.end(), [](const auto& p) { return !p.empty(); });
-        const bool looks = all && made != g.paths.end() && zh_ != nullptr &&
-                           zoo_aexists(zh_, made->c_str(), 0, &callbacks::seen_together, &g) == ZOK;
-        lost = send_what_waits();
+        const bool looks = !made.empty() && zh_ != nullptr &&
+                           zoo_aexists(zh_, one->c_str(), 0, &callbacks::seen_together, &g) == ZOK;
+        auto more = send_what_waits();
+        lost.insert(lost.end(), more.begin(), more.end());
         if (!looks) {
-            for (std::size_t i = 0; i < g.all.size(); ++i)
-                if (all && !g.paths[i].empty())
-                    lost.push_back(g.all[i].id);
+            for (const auto& op : made)
+                lost.push_back(op.id);
             groups_.erase(&g);
         }
     }
@@ -449,6 +455,8 @@ void handle::on_seen_together(group& g, const reply& r) {
 // ----------------------------------------------------------------------------------- one by one
 
 bool handle::send_one(const operation& op) {
+    if (zh_ == nullptr)
+        return false;
     auto* const c = remember(op.id, false);
     c->changes_something = outbox::changes_something(op);
     const auto watch_of = [&](bool wanted) { return wanted ? remember(op.id, true) : nullptr; };

@@ -83,7 +83,8 @@ private:
     void forget(context*);
     void complete(context*, reply&&);
     [[nodiscard]] bool send_one(const operation&);
-    [[nodiscard]] bool send_together(std::vector<operation>);
+    [[nodiscard]] bool send_together(const std::vector<operation>&);
+    void send_each(const std::vector<operation>&, std::vector<op_id>& lost);
     void on_done_together(group&, int rc);
     void on_seen_together(group&, const reply&);
     [[nodiscard]] std::vector<op_id> send_what_waits();

@@ -56,6 +56,7 @@ machine::machine(rules r) : rules_{std::move(r)}, last_bond_{rules_.first_bond -
 void machine::start(actions& out) { begin_session(out); }
 
 void machine::begin_session(actions& out) {
+    stop(silence_);
     session_ = {};
     session_.bond = bond_id{++last_bond_};
     out.emplace_back(open_session{session_.bond});
@@ -107,8 +108,10 @@ void machine::connected(
     session_.margin = margin_of(granted, rules_.session);
     session_.up = true;
     session_.read_only = false;
+    stop(silence_);
     session_.why_down.clear();
     const bool again = std::exchange(session_.was_up, true);
+    session_.folders.lost_sight(); // in case nobody has said that it was suspended
     out.emplace_back(tell_link{again ? link_state::reconnected : link_state::connected, {}});
     go_on(again ? whose_turn::everybody : whose_turn::the_first, now, out);
 }
@@ -124,7 +127,7 @@ void machine::go_on(whose_turn which, instant now, actions& out) {
             turns.emplace(s.order, whose);
     // What is found again was made long ago: without this, a grant of it could not be believed.
     if (!turns.empty() && which != whose_turn::the_first)
-        send(beat{}, {.what = step::alive, .sent = now}, out);
+        beat_if_need_be(now, out);
     for (const auto& [_, whose] : turns) {
         auto* const s = find(whose);
         if (s == nullptr)
@@ -156,9 +159,11 @@ void machine::ask_again(instant now) {
         set_timer(now + before_asking_again, {.what = alarm::ask_again, .bond = session_.bond});
 }
 
-void machine::suspended(bond_id bond, actions& out) {
+void machine::suspended(bond_id bond, instant now, actions& out) {
     if (bond != session_.bond)
         return;
+    if (session_.was_up && !silence_)
+        silence_ = set_timer(now + session_.granted, {.what = alarm::silence});
     session_.read_only = false;
     session_.folders.lost_sight();
     if (std::exchange(session_.up, false))
@@ -169,6 +174,7 @@ void machine::read_only(bond_id bond, actions& out) {
     if (bond != session_.bond)
         return;
     session_.folders.lost_sight();
+    stop(silence_);
     session_.up = false;
     session_.read_only = true;
     out.emplace_back(tell_link{link_state::read_only, "this server has no majority"});
@@ -204,6 +210,15 @@ bond_terms machine::terms() const noexcept {
 
 void machine::confirmed(instant sent) noexcept {
     session_.anchor = std::max(session_.anchor, sent);
+}
+
+// Not for each of those who wait.
+void machine::beat_if_need_be(instant now, actions& out) {
+    const auto last = std::max(session_.anchor, session_.last_beat);
+    if (now - last <= (session_.granted - session_.margin) / 3)
+        return;
+    session_.last_beat = now;
+    send(beat{}, {.what = step::alive, .sent = now}, out);
 }
 
 void machine::renew(const call& c, const std::vector<bond_id>& bonds, instant now, actions& out) {
@@ -340,6 +355,8 @@ void machine::replied(op_id op, const reply& r, instant now, actions& out) {
     case step::alive:
         if (is_of_the_leader(r.how))
             confirmed(p.sent);
+        else
+            session_.last_beat = {};
         return;
     case step::folder:
         if (r.how == outcome::ok || r.how == outcome::exists)
@@ -457,6 +474,10 @@ void machine::on_time(instant now, actions& out) {
         case alarm::own_watch:
             s->before_own_watch.reset();
             watch_own(*s, now, out);
+            break;
+        case alarm::silence:
+            silence_.reset();
+            expired(session_.bond, out);
             break;
         case alarm::ask_again:
             if (t.bond != session_.bond)

@@ -15,6 +15,8 @@
 //   not done, or who     a server that is too busy says so and stays: the same, a moment later, for
 //   knows                those alone who were not answered
 //   session over         all its nodes are gone, or will be: the bond is lost, a new session begins
+//   no connection for    the same: no server will tell us, if the one we reach knows less than we
+//   that long            have seen
 //   forget(bond)         the core believes in it no more: the same, from our side
 //
 // Invariants: we claim only what a node of the present session says; a node that we made is removed
@@ -129,7 +131,7 @@ public:
 
     // What the session says. Of one that is over, nothing is heard any more.
     void connected(bond_id, std::int64_t session, duration granted, instant now, actions&);
-    void suspended(bond_id, actions&);
+    void suspended(bond_id, instant now, actions&);
     void read_only(bond_id, actions&);
     void expired(bond_id, actions&);
     void unreachable(bond_id, const failure&, instant now, actions&); ///< no server lets us in
@@ -151,7 +153,8 @@ private:
         std::int64_t id = 0; ///< 0: not yet
         duration granted{};
         duration margin{};
-        instant anchor{}; ///< when the last write was sent that the server has confirmed
+        instant anchor{};    ///< when the last write was sent that the server has confirmed
+        instant last_beat{}; ///< sent, and perhaps on its way
         bool up = false;
         bool was_up = false;
         bool read_only = false;
@@ -161,7 +164,7 @@ private:
     };
 
     struct goodbye;
-    enum class alarm : std::uint8_t { attempt, goodbye, renewal, own_watch, ask_again };
+    enum class alarm : std::uint8_t { attempt, goodbye, renewal, own_watch, ask_again, silence };
     struct timer {
         alarm what;
         nonce whose{};
@@ -272,6 +275,7 @@ private:
     [[nodiscard]] bool may_prove_it_is_alone(const stand&) const noexcept;
     [[nodiscard]] bond_terms terms() const noexcept;
     void confirmed(instant sent) noexcept;
+    void beat_if_need_be(instant now, actions&);
 
     // A claim's way through the queue. Whatever may end with the stand gone comes last in its
     // caller.
@@ -324,6 +328,7 @@ private:
     std::unordered_map<std::uint64_t, pending> pending_; // by op
     std::unordered_map<std::uint64_t, nonce> watches_;   // by op
     timers timers_;
+    running silence_{}; ///< until the session counts as over
 };
 
 } // namespace holdfast::zookeeper

@@ -66,8 +66,7 @@ void machine::proceed(stand& s, instant now, actions& out) {
         return hold(s, false, now, out);
     // It was made long ago, perhaps, and nobody may have renewed anything since: a grant of it
     // would not be believed for long.
-    if (now - session_.anchor > (session_.granted - session_.margin) / 3)
-        send(beat{}, {.what = step::alive, .sent = now}, out);
+    beat_if_need_be(now, out);
     if (&first == &s.lease)
         return watch_with(s, list{s.lease.folder, true}, step::leases, now, out);
     list_queue(s, now, out);

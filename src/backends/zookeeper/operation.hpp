@@ -1,6 +1,7 @@
 #pragma once
 
-// What is said to ZooKeeper, and what it answers. A session answers in the order of asking.
+// What is said to ZooKeeper, and what it answers. What concerns one folder is done and answered in
+// the order of asking; only a node that is made `alone` may be answered later.
 
 #include <cstdint>
 #include <string>
@@ -22,7 +23,7 @@ struct create {
     std::string path;
     std::string data;
     zookeeper::lives lives;
-    bool alone = false; ///< nothing is asked of its folder before this is answered
+    bool alone = false; ///< who wants it asks for nothing more before this is answered
 };
 struct list {
     std::string path;

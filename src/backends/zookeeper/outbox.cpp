@@ -37,8 +37,10 @@ bool outbox::changes_something(const operation& op) noexcept {
            std::holds_alternative<write>(op.what);
 }
 
-bool outbox::is_full() const noexcept {
-    return !waiting_.empty() || on_their_way_ >= enough_on_their_way;
+bool outbox::must_wait(const operation& op) const noexcept {
+    if (std::holds_alternative<beat>(op.what))
+        return false;
+    return !waiting_.empty() || (may_go_together(op) && on_their_way_ >= enough_on_their_way);
 }
 
 bool outbox::may_go() const noexcept {

@@ -3,8 +3,9 @@
 // What waits to be said to the server.
 //
 // As long as little is on its way, everything goes out at once. But each change costs the server a
-// transaction and the client two turns of its threads; so when a few changes are on their way, what
-// follows waits for the next answer, and the changes among it go out together, as one transaction:
+// transaction and the client two turns of its threads; so when a few changes are on their way,
+// removals, and nodes whose number will tell where they stand, wait for the next answer, and then
+// go out together, as one transaction. What comes after them waits behind them:
 //
 //   waiting      make A/…   remove B/7   list C   make D/…   remove C/2   list E
 //   goes out     { make A/…   remove B/7   make D/… }   list C
@@ -29,8 +30,8 @@ public:
 
     [[nodiscard]] static bool changes_something(const operation&) noexcept;
 
-    /// Whether this must wait.
-    [[nodiscard]] bool is_full() const noexcept;
+    /// A beat never does: a lease may depend on it, and it concerns no folder.
+    [[nodiscard]] bool must_wait(const operation&) const noexcept;
     void put(const operation&);
 
     /// The next that go out: first those `together`, as one, then the others, one by one.

@@ -149,6 +149,37 @@ TEST_F(zookeeper_folders, are_not_watched_for_ever_anew_where_connections_break_
     EXPECT_EQ(watched, 16);
 }
 
+TEST_F(zookeeper_folders, are_watched_anew_as_often_as_they_are_made_anew) {
+    for (int round = 0; round < 100; ++round) {
+        static_cast<void>(comes_and_goes(3));
+        ASSERT_TRUE(all.is_first(node(4))) << round;
+        all.asked_to_watch("/a", watch);
+        all.is_watched(watch, round % 2 == 0);
+        EXPECT_EQ(all.noticed(watch, seen::deleted), round % 2 == 0);
+    }
+}
+
+TEST_F(zookeeper_folders, are_watched_only_as_long_as_a_server_can_be_told_of_all_of_them) {
+    const auto watched = [&](int i) {
+        const auto path = "/" + std::to_string(i) + std::string(1000, 'x');
+        const auto first = node(3).replace(0, 2, path), second = node(4).replace(0, 2, path);
+        static_cast<void>(all.is_first(first));
+        all.is_being_removed(first);
+        all.is_removed(first, true);
+        const bool pays = all.is_first(second);
+        if (pays)
+            all.asked_to_watch(path, op_id{static_cast<std::uint64_t>(i) + 100});
+        return pays;
+    };
+    int many = 0;
+    while (many < 2000 && watched(many))
+        ++many;
+    EXPECT_GT(many, 200);
+    EXPECT_LT(many, 300);
+    EXPECT_TRUE(all.noticed(op_id{100}, seen::deleted));
+    EXPECT_TRUE(watched(5000)) << "there is room again";
+}
+
 TEST_F(zookeeper_folders, are_forgotten_if_there_are_very_many) {
     is_at_home();
     for (int i = 0; i < 25'000; ++i)

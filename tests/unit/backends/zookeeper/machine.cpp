@@ -158,7 +158,7 @@ protected:
         now += 300ms;
         m.on_time(now, out);
     }
-    void break_connection() { m.suspended(m.bond(), out); }
+    void break_connection() { m.suspended(m.bond(), now, out); }
 
     const std::string somebody = "_c_00000009-1111-2222-3333-444444444444-lock-0000000003";
     const std::string somebody_else = "_c_0000000a-1111-2222-3333-444444444444-lock-0000000004";
@@ -176,6 +176,52 @@ TEST_F(zookeeper_machine, asks_for_a_session_first) {
     ASSERT_TRUE(asked);
     EXPECT_EQ(asked->bond, m.bond());
     EXPECT_EQ(take<tell_link>()->state, link_state::connected);
+}
+
+TEST_F(zookeeper_machine, begins_anew_after_a_silence_as_long_as_a_session) {
+    const auto first = m.bond();
+    out.clear();
+    break_connection();
+    now += 20s;
+    break_connection(); // it tries again and again
+    m.on_time(now, out);
+    EXPECT_EQ(m.bond(), first);
+    now += 10s;
+    m.on_time(now, out);
+    EXPECT_TRUE(take<close_session>());
+    EXPECT_TRUE(take<tell_bond_lost>());
+    EXPECT_TRUE(take<open_session>());
+    EXPECT_NE(m.bond(), first);
+    now += 100s;
+    m.on_time(now, out);
+    EXPECT_FALSE(take<open_session>()) << "that one was never there";
+}
+
+TEST_F(zookeeper_machine, forgets_a_silence_that_is_over) {
+    const auto first = m.bond();
+    break_connection();
+    now += 20s;
+    connect(first_session);
+    now += 20s;
+    m.on_time(now, out);
+    break_connection();
+    now += 20s;
+    m.on_time(now, out);
+    EXPECT_EQ(m.bond(), first);
+}
+
+TEST_F(zookeeper_machine, beats_once_before_those_look_who_have_waited_long) {
+    const auto also_mine = claim_of(2);
+    wait(mine, {somebody});
+    wait(also_mine, {somebody});
+    out.clear();
+    now += 10s;
+    attempt(mine);
+    EXPECT_TRUE(take_said<beat>()) << "else a grant would not be believed for long";
+    EXPECT_TRUE(take_said<zookeeper::list>());
+    attempt(also_mine);
+    EXPECT_FALSE(take_said<beat>());
+    EXPECT_TRUE(take_said<zookeeper::list>());
 }
 
 TEST_F(zookeeper_machine, needs_no_list_where_it_was_first_again_and_again) {
@@ -646,7 +692,7 @@ TEST_F(zookeeper_machine, counts_only_the_last_of_two_lists) {
     const auto first = take_said<zookeeper::list>();
     break_connection();
     connect(first_session);
-    EXPECT_TRUE(take_said<beat>());
+    EXPECT_FALSE(take_said<beat>()) << "its making was confirmed a moment ago";
     const auto second = take_said<zookeeper::list>();
     ASSERT_TRUE(second);
     reply_to(first->first, {.how = outcome::ok, .children = {node}});

@@ -43,18 +43,22 @@ protected:
 
 TEST_F(zookeeper_outbox, lets_a_few_changes_pass) {
     for (std::size_t i = 0; i < outbox::enough_on_their_way; ++i) {
-        EXPECT_FALSE(box.is_full());
+        EXPECT_FALSE(box.must_wait(make(1, "/a/x")));
         box.left();
     }
-    EXPECT_TRUE(box.is_full());
+    EXPECT_TRUE(box.must_wait(make(1, "/a/x")));
+    EXPECT_TRUE(box.must_wait(take_away(1, "/a/x")));
+    EXPECT_FALSE(box.must_wait(make(1, "/a/x", false))) << "it would never go together with others";
+    EXPECT_FALSE(box.must_wait(see(1, "/a")));
     EXPECT_FALSE(box.may_go()) << "nothing waits";
-    box.put(see(1, "/a"));
+    box.put(make(1, "/a/x"));
     EXPECT_FALSE(box.may_go()) << "nothing was answered";
+    EXPECT_TRUE(box.must_wait(see(2, "/a"))) << "nobody overtakes who waits";
+    EXPECT_FALSE(box.must_wait({op_id{2}, beat{}})) << "but a beat";
     box.answered();
     EXPECT_TRUE(box.may_go());
-    EXPECT_TRUE(box.is_full()) << "nobody overtakes who waits";
-    expect({}, {1});
-    EXPECT_FALSE(box.is_full());
+    expect({1}, {});
+    EXPECT_FALSE(box.must_wait(make(1, "/a/x")));
 }
 
 TEST_F(zookeeper_outbox, knows_what_changes_something) {
@@ -68,7 +72,7 @@ TEST_F(zookeeper_outbox, knows_what_changes_something) {
 TEST_F(zookeeper_outbox, sends_changes_together_and_what_looks_after_them) {
     put({make(1, "/a/x"), take_away(2, "/b/y"), see(3, "/c"), make(4, "/d/x"), see(5, "/e")});
     expect({1, 2, 4}, {3, 5});
-    EXPECT_FALSE(box.is_full());
+    EXPECT_FALSE(box.must_wait(see(6, "/a")));
 }
 
 TEST_F(zookeeper_outbox, keeps_the_order_within_a_folder) {
