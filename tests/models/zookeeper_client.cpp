@@ -163,9 +163,8 @@ void zookeeper_client::arm() {
     armed_ = due;
     ++alarm_;
     around_.call_at(std::max(due, around_.now()), [this, number = alarm_] {
-        if (number != alarm_)
-            return;
-        armed_ = never;
+        if (number == alarm_) // an older one came too early, or is late: it does no harm
+            armed_ = never;
         decide([&](auto& out) { machine_.on_time(around_.now(), out); });
     });
 }
