@@ -175,9 +175,13 @@ void core::rename(talk& k) {
 void core::refused(talk& k, const contended& no, instant now, actions& out) {
     auto& t = k.at;
     k.pause.reset();
-    if (std::exchange(k.last_failure, {}).code)
-        for (auto& w : t.wishes)
-            w.failures = 0;
+    if (std::exchange(k.last_failure, {}).code) {
+        if (k.for_wish != nullptr)
+            k.for_wish->failures = 0;
+        else
+            for (auto& w : t.wishes)
+                w.failures = 0;
+    }
     k.may_be_applied = k.joined == joining::queue;
     if (k.leaving()) {
         leave(k, now, out);

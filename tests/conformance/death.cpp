@@ -84,7 +84,7 @@ HOLDFAST_WORKER(toil) {
         for (int i = 0; i < 20; ++i) {
             {
                 const auto lease = mutex{on, "mine"}.acquire({.ttl = 1s});
-                saw.testify(lease, 5000);
+                saw.testify(lease, 20'000);
             }
             tell_parent("done");
         }

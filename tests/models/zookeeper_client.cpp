@@ -220,26 +220,21 @@ void zookeeper_client::broken() {
             decide([&](auto& out) { machine_.suspended(bond, around_.now(), out); });
         },
         100us * (breaks_ * 7 % 10));
-    for (const auto& op : std::exchange(sent_, {})) {
-        settle(op);
-        deliver([this, id = op.id] {
-            decide([&](auto& out) {
-                machine_.replied(id, {.how = outcome::lost}, around_.now(), out);
-            });
-        });
-    }
+    lose(std::exchange(sent_, {}));
     connect_after(100us * (breaks_ * 3 % 20));
 }
 
-void zookeeper_client::lose_unsent() {
-    for (const auto& op : std::exchange(unsent_, {})) {
+void zookeeper_client::lose_unsent() { lose(std::exchange(unsent_, {})); }
+
+void zookeeper_client::lose(const std::deque<zookeeper::operation>& all) {
+    for (const auto& op : all)
         settle(op);
+    for (const auto& op : all)
         deliver([this, id = op.id] {
             decide([&](auto& out) {
                 machine_.replied(id, {.how = outcome::lost}, around_.now(), out);
             });
         });
-    }
 }
 
 void zookeeper_client::keep_alive() {

@@ -50,6 +50,7 @@ private:
     void say(const zookeeper::operation&);
     void transmit(const zookeeper::operation&);
     void settle(const zookeeper::operation&);
+    void lose(const std::deque<zookeeper::operation>&);
     void open(bond_id);
     void close();
     void arm();

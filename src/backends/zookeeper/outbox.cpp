@@ -1,4 +1,5 @@
 #include "backends/zookeeper/outbox.hpp"
+#include "runtime/assert.hpp"
 
 #include <algorithm>
 #include <string_view>
@@ -45,6 +46,11 @@ bool outbox::must_wait(const operation& op) const noexcept {
 
 bool outbox::may_go() const noexcept {
     return !waiting_.empty() && on_their_way_ < enough_on_their_way;
+}
+
+void outbox::answered() noexcept {
+    HOLDFAST_ASSERT(on_their_way_ > 0, "what is answered was sent");
+    --on_their_way_;
 }
 
 void outbox::put(const operation& op) { waiting_.push_back(op); }

@@ -43,7 +43,7 @@ public:
     [[nodiscard]] departure next();
 
     void left() noexcept { ++on_their_way_; }
-    void answered() noexcept { --on_their_way_; }
+    void answered() noexcept;
 
 private:
     std::deque<operation> waiting_;

@@ -403,6 +403,21 @@ TEST(policies, are_each_their_own_when_several_wait) {
     EXPECT_TRUE(calm.lease);
 }
 
+TEST(policies, do_not_begin_anew_because_somebody_else_was_answered) {
+    stage s;
+    auto& a = s.asks("x", {.order = queueing::fair, .retry = retry::once(10ms)});
+    auto& b = s.asks("x", {.order = queueing::fair, .retry = retry::times(9, 10ms)});
+    ASSERT_EQ(s.count<do_attempt>(), 2U) << "each has a place of its own";
+    s.fails(errc::backend_unavailable, applied::no);
+    s.fails(errc::backend_unavailable, applied::no);
+    s.passes(10ms);
+    const auto of_a = s.take<do_attempt>();
+    s.refuses(1s); // b is in the queue
+    s.answers(of_a, failure{errc::backend_unavailable, applied::no, {}});
+    EXPECT_EQ(a.error, errc::backend_unavailable) << "it was to try once more";
+    EXPECT_FALSE(b.told);
+}
+
 TEST(policies, take_back_what_an_unknown_answer_may_have_left) {
     stage s;
     auto& a = s.asks("x", {.retry = retry::once(10ms)});
