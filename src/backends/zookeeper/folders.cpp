@@ -26,6 +26,12 @@ constexpr std::uint8_t most_watches_of_one = 16;
     return number;
 }
 
+/// Both in one folder.
+[[nodiscard]] bool follows(const std::string& node, const std::string& before) {
+    const auto number = number_of(before);
+    return number >= 0 && number_of(node) == number + 1;
+}
+
 } // namespace
 
 bool folders::knows(const std::string& path) const {
@@ -62,8 +68,8 @@ bool folders::proves_first(const std::string& node) const {
     if (found == all_.end())
         return false;
     const auto& f = found->second;
-    return f.watched && f.last >= 0 && f.how == folder::last_is::removed &&
-           (number_of(node) == f.last + 1 || has(defect::zookeeper_any_number));
+    return f.watched && !f.last.empty() && f.how == folder::last_is::removed &&
+           (follows(node, f.last) || has(defect::zookeeper_any_number));
 }
 
 void folders::is_surprised(const std::string& path) {
@@ -73,10 +79,8 @@ void folders::is_surprised(const std::string& path) {
 
 bool folders::is_first(const std::string& node) {
     auto& f = all_[folder_of(node)];
-    const auto number = number_of(node);
-    f.in_a_row = f.last >= 0 && number == f.last + 1 && f.how == folder::last_is::removed;
-    f.last = number;
-    f.last_node = node;
+    f.in_a_row = follows(node, f.last) && f.how == folder::last_is::removed;
+    f.last = node;
     f.how = folder::last_is::there;
     return f.in_a_row && f.watch == op_id{} && f.watches < most_watches_of_one &&
            watched_bytes_ + node.size() < most_watched_bytes;
@@ -84,7 +88,7 @@ bool folders::is_first(const std::string& node) {
 
 folders::folder* folders::whose_last_is(const std::string& node) {
     const auto found = all_.find(folder_of(node));
-    return found != all_.end() && found->second.last_node == node ? &found->second : nullptr;
+    return found != all_.end() && found->second.last == node ? &found->second : nullptr;
 }
 
 void folders::is_being_removed(const std::string& node) {
@@ -155,8 +159,7 @@ void folders::lost_sight() {
 }
 
 void folders::lose_the_thread(folder& f) {
-    f.last = -1;
-    f.last_node.clear();
+    f.last.clear();
     f.in_a_row = false;
 }
 

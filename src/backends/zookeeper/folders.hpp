@@ -63,8 +63,7 @@ private:
         op_id watch{};
         bool watched = false;
         std::uint8_t watches = 0; ///< in the client: those of broken connections stay
-        std::int64_t last = -1;   ///< the number of our last node that was first, or none
-        std::string last_node;
+        std::string last;         ///< our last node that was first, or none
         last_is how = last_is::there;
         bool in_a_row = false; ///< it came right after the one before it
     };
