@@ -13,10 +13,10 @@
 // the connection broke was not applied; what was written may have been. Nothing is sent again here.
 // No lock is held while somebody is told.
 
-#include "backends/redis/reactor.hpp"
 #include "backends/redis/reply.hpp"
 #include "backends/redis/transport.hpp"
 #include "runtime/random.hpp"
+#include "runtime/reactor.hpp"
 
 #include <holdfast/backend.hpp>
 
@@ -29,6 +29,10 @@
 #include <string_view>
 
 namespace holdfast::redis {
+
+using detail::attended;
+using detail::reactor;
+using detail::ticker;
 
 /// Exactly one of the two: a reply of the server (which may be an error), or why there is none.
 using on_answer = std::function<void(const reply&, const failure*)>;

@@ -6,6 +6,8 @@
 //
 // Reading and writing may happen at once, on two threads; under TLS they take turns by themselves.
 
+#include "runtime/address.hpp"
+
 #include <holdfast/redis.hpp>
 
 #include <cstddef>
@@ -18,23 +20,10 @@
 
 namespace holdfast::redis {
 
-/// One numeric address, as the kernel wants it.
-struct socket_address {
-    sockaddr_storage bytes{};
-    socklen_t size = 0;
-};
-
-struct endpoint {
-    std::string host; ///< a name or a number; for a Unix socket its path
-    int port = 0;     ///< 0: a Unix socket
-
-    [[nodiscard]] std::string text() const;
-    friend auto operator<=>(const endpoint&, const endpoint&) = default;
-};
-
-/// The addresses of a host. Asks the system's resolver unless it is a number, and so may block.
-[[nodiscard]] std::vector<socket_address> addresses_of(const endpoint&, std::string& problem);
-[[nodiscard]] bool is_numeric(const endpoint&);
+using detail::addresses_of;
+using detail::endpoint;
+using detail::is_numeric;
+using detail::socket_address;
 
 /// What is needed to speak TLS; shared by all connections of a client.
 class tls_context;

@@ -3,7 +3,7 @@
 // The other end of a line, played by the test: it accepts, hears commands, and says any bytes at
 // all. Every wait has a bound.
 
-#include "backends/redis/reactor.hpp"
+#include "backends/redis/line.hpp"
 #include "backends/redis/reply.hpp"
 #include "runtime/quiet_thread.hpp"
 

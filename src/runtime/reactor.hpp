@@ -13,7 +13,7 @@
 #include <mutex>
 #include <vector>
 
-namespace holdfast::redis {
+namespace holdfast::detail {
 
 /// What a reactor looks after. Called with no lock of the reactor held.
 class attended {
@@ -98,4 +98,4 @@ private:
     std::atomic<bool> kept_back_{false};
 };
 
-} // namespace holdfast::redis
+} // namespace holdfast::detail

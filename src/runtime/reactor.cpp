@@ -1,4 +1,4 @@
-#include "backends/redis/reactor.hpp"
+#include "runtime/reactor.hpp"
 #include "runtime/assert.hpp"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace holdfast::redis {
+namespace holdfast::detail {
 namespace {
 
 constexpr reactor::id the_timer = 0;
@@ -177,4 +177,4 @@ ticker::ticker(std::shared_ptr<reactor> r, std::function<instant(instant)> on_ti
 
 ticker::~ticker() { reactor_->leave(id_); }
 
-} // namespace holdfast::redis
+} // namespace holdfast::detail
