@@ -1,0 +1,57 @@
+#pragma once
+
+#include <holdfast/clock.hpp>
+#include <holdfast/fence.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// What the engines on SQL servers have in common.
+namespace holdfast::sql {
+
+struct address {
+    std::string host = "127.0.0.1";
+    int port = 0; ///< 0: the usual one of the engine
+};
+
+struct tls_options {
+    bool wanted = false;
+    bool verify = true;             ///< false: anybody may answer. For trying things out only
+    std::string ca_file{};          ///< whom to trust; empty: whom this machine trusts
+    std::string certificate_file{}; ///< who we are, if the server asks
+    std::string key_file{};
+};
+
+/// When a lease that was not renewed is taken from its holder.
+enum class stealing : std::uint8_t {
+    clock,   ///< when it is over by the server's clock, which must not jump
+    observe, ///< when whoever waits has not seen it renewed for its whole time, on his own clock
+    both,    ///< when both say so
+};
+
+struct options {
+    std::vector<address> servers{{}}; ///< of several, the one that writes
+    std::string user{};
+    std::string password{};
+    std::string database{};
+    std::string table = "holdfast"; ///< the tables are called table_lock, table_line, table_bond
+    tls_options tls{};
+    stealing steal = stealing::clock;
+    duration connect_timeout = std::chrono::seconds{3};
+    std::uint32_t connections = 3; ///< at most, for requests; one more is for renewals
+    bool make_tables = true;       ///< if they are not there
+    duration fence_retention = std::chrono::hours{24 * 30}; ///< rows of idle names live so long
+};
+
+enum class dialect : std::uint8_t { postgres, mysql };
+
+/// A statement for the user's own transaction, in the database where the lock lives. It locks the
+/// lock's row against being given to anybody else until that transaction ends; and if the lease
+/// with this fence is no longer the one that holds, the statement fails. So a transaction with it
+/// commits only what its holder was entitled to, whatever the clocks did.
+[[nodiscard]] std::string
+guard(dialect, std::string_view name, holdfast::fence, std::string_view table = "holdfast");
+
+} // namespace holdfast::sql

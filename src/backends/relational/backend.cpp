@@ -1,0 +1,686 @@
+#include "backends/relational/backend.hpp"
+#include "runtime/assert.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <poll.h>
+#include <unistd.h>
+
+namespace holdfast::relational {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// The clocks of servers tell microseconds; this is for what lies between two of their readings.
+constexpr duration margin = 5ms;
+/// After that a statement that was sent has been carried out, or never will be: the server ends
+/// those that take longer, and we cut connections before their time.
+constexpr duration longest_doubt = 10s;
+constexpr int most_rounds = 6;
+constexpr std::uint32_t passes_while_others_wait = 8;
+constexpr duration shortest_poll = 10ms, longest_poll = 500ms, longest_trust_in_hints = 2s;
+constexpr duration a_moment = 30ms;
+
+[[nodiscard]] bool shares_bond(const claim& c) {
+    return c.renewal == renewal::automatic && c.lock_delay == duration::zero();
+}
+
+[[nodiscard]] std::int64_t microseconds(duration d) {
+    return std::chrono::duration_cast<std::chrono::microseconds>(d).count();
+}
+
+[[nodiscard]] octets octets_of(const nonce& n) { return {raw_of(n)}; }
+
+/// Neither 0 nor negative, and never the same again.
+[[nodiscard]] std::int64_t number_from(std::uint64_t bits) {
+    return static_cast<std::int64_t>(bits >> 1 | 1);
+}
+
+/// The bond of a claim that shares none. The same claim asked again means the same.
+[[nodiscard]] bond_id own_bond(const claim& c) {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, c.nonce.bytes.data(), sizeof bits);
+    return bond_id{static_cast<std::uint64_t>(number_from(bits))};
+}
+
+[[nodiscard]] std::int64_t number_of(bond_id b) { return static_cast<std::int64_t>(b); }
+
+[[nodiscard]] std::int64_t waiting_bits(const claim& c) {
+    return somebody_waits | (c.kind == kind::fair ? fair_ones_wait : 0);
+}
+
+[[nodiscard]] octets within_of(const claim& c) {
+    return c.within ? octets_of(*c.within) : octets{};
+}
+
+[[nodiscard]] std::vector<detail::endpoint> endpoints(const sql::options& how, int usual_port) {
+    std::vector<detail::endpoint> all;
+    for (const auto& one : how.servers)
+        all.push_back({one.host, one.port != 0 ? one.port : usual_port});
+    return all;
+}
+
+/// What a database takes for text: no half characters.
+[[nodiscard]] std::string readable(std::string text) {
+    for (std::size_t i = 0; i < text.size();) {
+        const auto lead = static_cast<unsigned char>(text[i]);
+        const std::size_t length = lead < 0x20   ? 0
+                                   : lead < 0x80 ? 1
+                                   : lead < 0xc2 ? 0
+                                   : lead < 0xe0 ? 2
+                                   : lead < 0xf0 ? 3
+                                   : lead < 0xf5 ? 4
+                                                 : 0;
+        bool whole = length > 0 && i + length <= text.size();
+        for (std::size_t k = 1; whole && k < length; ++k)
+            whole = (static_cast<unsigned char>(text[i + k]) & 0xc0) == 0x80;
+        if (whole && length == 3) // too long, or half of a pair
+            whole = !(lead == 0xe0 && static_cast<unsigned char>(text[i + 1]) < 0xa0) &&
+                    !(lead == 0xed && static_cast<unsigned char>(text[i + 1]) > 0x9f);
+        if (whole && length == 4)
+            whole = !(lead == 0xf0 && static_cast<unsigned char>(text[i + 1]) < 0x90) &&
+                    !(lead == 0xf4 && static_cast<unsigned char>(text[i + 1]) > 0x8f);
+        if (!whole)
+            text[i] = '?';
+        i += whole ? length : 1;
+    }
+    return text;
+}
+
+} // namespace
+
+std::size_t sql_backend::nonce_hash::operator()(const nonce& n) const noexcept {
+    std::size_t bits = 0;
+    std::memcpy(&bits, n.bytes.data(), sizeof bits); // random already
+    return bits;
+}
+
+sql_backend::sql_backend(sql::options how, std::shared_ptr<database> kind, int usual_port)
+    : how_{std::move(how)}, database_{std::move(kind)}, client_{number_from(chance_.next())} {
+    pool_settings settings{.servers = endpoints(how_, usual_port),
+                           .most = how_.connections,
+                           .connect_timeout = how_.connect_timeout};
+    settings.opened = [this] { events_->link(link_state::connected, ""); };
+    settings.broken = [this](const failure& why) {
+        events_->link(link_state::suspended, why.detail);
+    };
+    lines_ = std::make_shared<pool>(hot_, database_, settings);
+    settings.most = 1;
+    settings.first_words = database_->listening(client_);
+    settings.heard = [this](const whisper& w) { heard(w); };
+    settings.opened = {};
+    settings.broken = {};
+    own_line_ = std::make_shared<pool>(background_, database_, std::move(settings));
+}
+
+sql_backend::~sql_backend() {
+    lines_->close();
+    own_line_->close();
+}
+
+asking sql_backend::on_hot(statement what, const claim& about, instant by) {
+    return {*lines_, std::move(what), about.name, by};
+}
+
+// ----------------------------------------------------------------------------------- acquiring
+
+void sql_backend::attempt(const call& c, const held& what, joining join) { seek(c, what, join); }
+
+conversation sql_backend::seek(call c, held what, joining join) {
+    auto keeping = keep_bond(c, what);
+    const auto bond = co_await keeping;
+    if (const auto* wrong = std::get_if<failure>(&bond)) {
+        events_->attempted(c.ticket, *wrong);
+        co_return;
+    }
+    const auto& terms = std::get<bond_terms>(bond);
+    auto trying = try_at_once(c, what, join, terms);
+    auto answered = co_await trying;
+    if (!answered) {
+        auto looking = look_and_decide(c, what, join, terms);
+        answered = co_await looking;
+    }
+    events_->attempted(c.ticket, std::move(*answered));
+}
+
+/// Without looking first; nothing if somebody is in the way, and then we have a place if we want
+/// one.
+part_of<std::optional<attempt_answer>>
+sql_backend::try_at_once(call c, held what, joining join, bond_terms terms) {
+    const auto& w = *what;
+    const bool queued = has_place(w.nonce);
+    if (queued && (w.kind == kind::fair || w.mode != mode::exclusive))
+        co_return std::nullopt;
+    statement taking{.what = query::take,
+                     .with = {w.name, octets_of(w.nonce), number_of(terms.bond)}};
+    if (w.mode != mode::exclusive) {
+        taking.what = query::take_beside;
+        taking.with.insert(taking.with.end(),
+                           {client_,
+                            static_cast<std::int64_t>(w.mode),
+                            static_cast<std::int64_t>(w.permits),
+                            within_of(w)});
+    } else if (queued) { // any version of it, and our place goes
+        taking.what = query::admit;
+        taking.with.insert(taking.with.end(), {std::int64_t{-1}, std::int64_t{0}});
+    }
+    auto asked = on_hot(std::move(taking), w, c.answer_by);
+    const auto got = co_await asked;
+    if (const auto* wrong = std::get_if<trouble>(&got))
+        co_return failed(w, *wrong);
+    if (!std::get<table>(got).empty())
+        co_return granted(w, terms, std::get<table>(got));
+    if (queued || join == joining::none)
+        co_return std::nullopt;
+
+    own_line_->keep_one_open(); // to hear when it is our turn
+    statement joins{.what = query::join,
+                    .with = {w.name,
+                             octets_of(w.nonce),
+                             number_of(terms.bond),
+                             client_,
+                             static_cast<std::int64_t>(w.mode),
+                             static_cast<std::int64_t>(w.permits),
+                             waiting_bits(w)}};
+    auto joined = on_hot(std::move(joins), w, c.answer_by);
+    const auto stands = co_await joined;
+    if (const auto* wrong = std::get_if<trouble>(&stands))
+        co_return failed(w, *wrong);
+    const std::lock_guard lock{guard_};
+    places_.try_emplace(w.nonce);
+    co_return std::nullopt;
+}
+
+part_of<attempt_answer>
+sql_backend::look_and_decide(call c, held what, joining join, bond_terms terms) {
+    const auto& w = *what;
+    next_step next;
+    for (int round = 0; round < most_rounds; ++round) {
+        statement looks{.what = query::look, .with = {w.name, octets_of(w.nonce)}};
+        auto asked = on_hot(std::move(looks), w, c.answer_by);
+        const auto got = co_await asked;
+        if (const auto* wrong = std::get_if<trouble>(&got))
+            co_return failed(w, *wrong);
+        const auto seen = read_view(std::get<table>(got));
+        {
+            const std::lock_guard lock{guard_};
+            next = decide(seen, w, how_.steal, sightings_, boot_clock::now());
+            if (seen.my_place <= 0)
+                places_.erase(w.nonce); // somebody took us for gone: the core asks again soon
+        }
+        statement then;
+        switch (next.what) {
+        case next_step::kind::is_ours: {
+            table row{2};
+            row.add(std::to_string(next.fence.value()));
+            row.add("0");
+            co_return granted(w, terms, row);
+        }
+        case next_step::kind::wait:
+            co_return contended_by(w, join, terms, std::move(next));
+        case next_step::kind::sweep: {
+            auto sweeping = sweep(c, what, next);
+            if (!co_await sweeping)
+                co_return contended_by(w, join, terms, std::move(next));
+            continue;
+        }
+        case next_step::kind::make_row:
+            then = {.what = query::make_row, .with = {w.name}};
+            break;
+        case next_step::kind::admit:
+            then = {.what = query::admit,
+                    .with = {w.name,
+                             octets_of(w.nonce),
+                             number_of(terms.bond),
+                             seen.version,
+                             next.waiters_after}};
+            if (w.mode != mode::exclusive)
+                then = {.what = query::admit_beside,
+                        .with = {w.name,
+                                 octets_of(w.nonce),
+                                 number_of(terms.bond),
+                                 client_,
+                                 static_cast<std::int64_t>(w.mode),
+                                 seen.version,
+                                 next.waiters_after,
+                                 within_of(w)}};
+            break;
+        }
+        auto doing = on_hot(std::move(then), w, c.answer_by);
+        const auto done = co_await doing;
+        if (const auto* wrong = std::get_if<trouble>(&done))
+            co_return failed(w, *wrong);
+        if (next.what == next_step::kind::admit && !std::get<table>(done).empty())
+            co_return granted(w, terms, std::get<table>(done));
+    }
+    next.look_again = a_moment; // others are quicker, again and again
+    co_return contended_by(w, join, terms, std::move(next));
+}
+
+/// Ends what is over, and clears away what nobody keeps. False: not now.
+part_of<bool> sweep_one(pool& lines, std::string name, line_row row, instant by) {
+    statement clears{.what = row.place == 0 && row.mode == mode::exclusive ? query::release
+                                                                           : query::leave,
+                     .with = {name, octets_of(row.nonce)}};
+    if (clears.what == query::release)
+        clears.with.emplace_back(std::int64_t{0});
+    asking cleared{lines, std::move(clears), std::move(name), by};
+    const auto done = co_await cleared;
+    co_return std::holds_alternative<table>(done);
+}
+
+part_of<bool> sweep_bond(pool& lines, bond_row bond, instant by) {
+    statement ends{.what = query::bond_end, .with = {bond.id, bond.renewals}};
+    asking ended{lines, std::move(ends), {}, by};
+    const auto done = co_await ended;
+    co_return std::holds_alternative<table>(done);
+}
+
+part_of<bool> sql_backend::sweep(call c, held what, next_step next) {
+    for (const auto& row : next.over) {
+        auto ending = sweep_bond(*lines_, *row.kept_by, c.answer_by);
+        if (!co_await ending)
+            co_return false;
+    }
+    for (const auto& row : next.rubbish) {
+        auto clearing = sweep_one(*lines_, what->name, row, c.answer_by);
+        if (!co_await clearing)
+            co_return false;
+    }
+    co_return true;
+}
+
+attempt_answer sql_backend::granted(const claim& w, const bond_terms& terms, const table& row) {
+    const bool others_wait = row.number(0, 1) != 0;
+    grant given{.nonce = w.nonce, .fence = {}, .reserved = 0, .terms = terms};
+    {
+        const std::lock_guard lock{guard_};
+        places_.erase(w.nonce);
+        doubts_.erase(w.nonce);
+        const auto known = bonds_.find(terms.bond);
+        if (known == bonds_.end())
+            return failure{make_error_code(errc::backend_unavailable),
+                           applied::maybe,
+                           "what was to keep it was lost meanwhile"};
+        given.terms = known->second.terms; // it may have been renewed since we asked
+    }
+    if (w.mode != mode::permit)
+        given.fence = fence{row.number(0, 0)};
+    if (w.mode == mode::exclusive)
+        given.reserved = static_cast<std::uint32_t>(reserved_passes);
+    else if (others_wait)
+        wake_next(w.name); // there may be room for more
+    if (others_wait)
+        given.passes = passes_while_others_wait;
+    return given;
+}
+
+attempt_answer
+sql_backend::contended_by(const claim& w, joining join, const bond_terms& terms, next_step next) {
+    contended no;
+    no.retry_after = next.look_again;
+    no.holder = std::move(next.holder);
+    if (join == joining::none)
+        return no;
+    const std::lock_guard lock{guard_};
+    const auto at = places_.find(w.nonce);
+    if (at == places_.end()) { // asks again for a place
+        no.retry_after = std::min(no.retry_after, a_moment);
+        return no;
+    }
+    no.place = next.ahead;
+    no.keeps_place = terms;
+    auto& pause = at->second.pause;
+    pause = std::clamp(pause * 2, shortest_poll, longest_poll);
+    const auto most = able().wake == wake_by::polling ? pause : longest_trust_in_hints;
+    const auto jitter = duration{
+        static_cast<duration::rep>(chance_.next() % static_cast<std::uint64_t>(most.count() / 2))};
+    no.retry_after = std::clamp<duration>(no.retry_after, 1ms, most / 2 + jitter);
+    return no;
+}
+
+attempt_answer sql_backend::failed(const claim& w, const trouble& wrong) {
+    if (wrong.what == trouble::kind::blocked) {
+        contended no;
+        no.retry_after = a_moment;
+        return no;
+    }
+    if (wrong.why.applied == applied::maybe) {
+        const std::lock_guard lock{guard_};
+        doubts_[w.nonce] = boot_clock::now() + longest_doubt;
+    }
+    return wrong.why;
+}
+
+bool sql_backend::has_place(const nonce& n) {
+    const std::lock_guard lock{guard_};
+    return places_.contains(n);
+}
+
+// ----------------------------------------------------------------------------- what keeps things
+
+statement sql_backend::addition(bond_id id, const claim& w) const {
+    const auto who = w.by ? *w.by : party{.host = {}, .pid = ::getpid(), .purpose = {}};
+    return {.what = query::bond_add,
+            .with = {number_of(id),
+                     client_,
+                     microseconds(w.ttl),
+                     microseconds(w.lock_delay),
+                     std::int64_t{0},
+                     readable(who.host),
+                     who.pid,
+                     readable(who.purpose)}};
+}
+
+part_of<sql_backend::kept> sql_backend::keep_bond(call c, held what) {
+    if (shares_bond(*what))
+        return keep_common_bond(c, std::move(what));
+    return keep_own_bond(c, std::move(what));
+}
+
+part_of<sql_backend::kept> sql_backend::keep_own_bond(call c, held what) {
+    const auto id = own_bond(*what);
+    const bond_terms terms{id, boot_clock::now(), what->ttl, margin};
+    auto asked = on_hot(addition(id, *what), *what, c.answer_by);
+    const auto got = co_await asked;
+    if (const auto* wrong = std::get_if<trouble>(&got))
+        co_return wrong->why;
+    const std::lock_guard lock{guard_};
+    bonds_.insert_or_assign(id, known_bond{terms, what->lock_delay});
+    co_return terms;
+}
+
+/// Goes on when nobody is asking the server about this bond.
+class sql_backend::until_kept {
+public:
+    until_kept(sql_backend& of, common_bond& what) : of_{of}, what_{what} {}
+    [[nodiscard]] bool await_ready() const noexcept { return false; }
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<> whole) {
+        const std::lock_guard lock{of_.guard_};
+        if (!what_.being_kept)
+            return false;
+        what_.waiting.push_back(whole);
+        return true;
+    }
+    void await_resume() const noexcept {}
+
+private:
+    sql_backend& of_;
+    common_bond& what_;
+};
+
+// A third of its time is what it may be old: then the keeper would renew it, too.
+part_of<sql_backend::kept> sql_backend::keep_common_bond(call c, held what) {
+    common_bond* common = nullptr;
+    for (;;) {
+        const auto now = boot_clock::now();
+        {
+            const std::lock_guard lock{guard_};
+            common = &common_[what->ttl];
+            if (common->id) {
+                const auto known = bonds_.find(*common->id);
+                if (known == bonds_.end())
+                    common->id.reset();
+                else if (now - known->second.terms.anchor < what->ttl / 3)
+                    co_return known->second.terms;
+            }
+            if (!common->being_kept) {
+                common->being_kept = true;
+                break;
+            }
+        }
+        if (now >= c.answer_by)
+            co_return failure{make_error_code(errc::backend_unavailable),
+                              applied::no,
+                              "the server did not answer in time"};
+        until_kept others{*this, *common};
+        co_await others;
+    }
+
+    std::optional<bond_id> before;
+    auto id = bond_id{};
+    {
+        const std::lock_guard lock{guard_};
+        before = common->id;
+        id = before ? *before : bond_id{static_cast<std::uint64_t>(number_from(chance_.next()))};
+    }
+    const bond_terms terms{id, boot_clock::now(), what->ttl, margin};
+    auto keeps =
+        before ? statement{.what = query::bond_keep, .with = {number_of(id)}} : addition(id, *what);
+    asking asked{*lines_, std::move(keeps), {}, c.answer_by};
+    const auto got = co_await asked;
+
+    const auto* wrong = std::get_if<trouble>(&got);
+    const bool is_gone = wrong == nullptr && std::get<table>(got).empty();
+    {
+        const std::lock_guard lock{guard_};
+        if (wrong == nullptr && !is_gone) {
+            bonds_.insert_or_assign(id, known_bond{terms, {}});
+            common->id = id;
+        } else if (is_gone) {
+            bonds_.erase(id);
+            common->id.reset();
+        }
+    }
+    resume_those_who_wait(what->ttl);
+    if (wrong != nullptr)
+        co_return wrong->why;
+    if (!is_gone)
+        co_return terms;
+    events_->bond_lost(id);
+    auto anew = keep_common_bond(c, what);
+    co_return co_await anew;
+}
+
+void sql_backend::resume_those_who_wait(duration ttl) {
+    std::vector<std::coroutine_handle<>> all;
+    {
+        const std::lock_guard lock{guard_};
+        auto& common = common_[ttl];
+        common.being_kept = false;
+        all.swap(common.waiting);
+    }
+    for (const auto each : all)
+        each.resume();
+}
+
+void sql_backend::renew(const call& c, std::span<const bond_id> bonds) {
+    prolong(c, {bonds.begin(), bonds.end()});
+}
+
+conversation sql_backend::prolong(call c, std::vector<bond_id> bonds) {
+    one_of ids;
+    for (const auto id : bonds)
+        ids.ids.push_back(number_of(id));
+    statement renews{.what = query::bonds_renew, .with = {std::move(ids)}};
+    asking asked{*own_line_, std::move(renews), {}, c.answer_by};
+    const auto got = co_await asked;
+
+    const auto* rows = std::get_if<table>(&got);
+    std::unordered_set<std::int64_t> there;
+    std::vector<nonce> lost;
+    for (std::size_t i = 0; rows != nullptr && i < rows->rows(); ++i) {
+        if (rows->is_null(i, 1))
+            there.insert(rows->number(i, 0));
+        else
+            lost.push_back(nonce_from(rows->text(i, 1)));
+    }
+    std::vector<renewal_answer> answers;
+    {
+        const std::lock_guard lock{guard_};
+        for (const auto id : bonds) {
+            const auto known = bonds_.find(id);
+            if (rows == nullptr) {
+                answers.push_back({id, renewed::unknown, {}});
+            } else if (known == bonds_.end() || !there.contains(number_of(id))) {
+                answers.push_back({id, renewed::lost, {}});
+                bonds_.erase(id);
+            } else {
+                auto& terms = known->second.terms;
+                terms.anchor = std::max(terms.anchor, c.asked);
+                answers.push_back({id, renewed::yes, terms});
+            }
+        }
+    }
+    events_->renewed(c.ticket, answers);
+    for (const auto& each : lost)
+        taken(each);
+}
+
+void sql_backend::forget(bond_id bond) {
+    const std::lock_guard lock{guard_};
+    bonds_.erase(bond);
+}
+
+// ------------------------------------------------------------------------------------ giving back
+
+void sql_backend::release(const call& c, const held& what, const grant& given) {
+    give_back(c, what, given);
+}
+
+conversation sql_backend::give_back(call c, held what, grant given) {
+    const auto& w = *what;
+    const bool own = !shares_bond(w);
+    const auto bond = number_of(given.terms.bond);
+    statement gives{.what = query::leave, .with = {w.name, octets_of(w.nonce)}};
+    if (w.mode == mode::exclusive) {
+        gives.what = query::release;
+        gives.with.emplace_back(own ? bond : std::int64_t{0});
+    }
+    auto asked = on_hot(std::move(gives), w, c.answer_by);
+    const auto got = co_await asked;
+    const auto* rows = std::get_if<table>(&got);
+    if (rows != nullptr && own) {
+        {
+            const std::lock_guard lock{guard_};
+            bonds_.erase(given.terms.bond);
+        }
+        if (w.mode != mode::exclusive)
+            go({bond}, c.answer_by);
+    }
+    events_->released(c.ticket,
+                      rows == nullptr ? release_result::unknown
+                      : rows->empty() ? release_result::lost
+                                      : release_result::released);
+    if (rows != nullptr)
+        after_leaving(w.name, *rows);
+}
+
+/// Somebody was said to wait, and nobody was found who does.
+void sql_backend::after_leaving(const std::string& name, const table& row) {
+    if (row.empty() || row.number(0, 1) == 0 || row.number(0, 2) != 0)
+        return;
+    lines_->ask({.what = query::calm, .with = {name, row.number(0, 0)}},
+                name,
+                boot_clock::now() + longest_doubt,
+                [](answer&&) {});
+}
+
+conversation sql_backend::wake_next(std::string name) {
+    statement wakes{.what = query::next_in_line, .with = {name}};
+    asking asked{*lines_, std::move(wakes), name, boot_clock::now() + longest_doubt};
+    const auto got = co_await asked;
+    if (const auto* rows = std::get_if<table>(&got))
+        after_leaving(name, *rows);
+}
+
+void sql_backend::withdraw(const call& c, const held& what) { take_back(c, what); }
+
+conversation sql_backend::take_back(call c, held what) {
+    const auto& w = *what;
+    bool certain = true;
+    for (const auto which : {query::release, query::leave}) {
+        statement goes{.what = which, .with = {w.name, octets_of(w.nonce)}};
+        if (which == query::release) {
+            if (w.mode != mode::exclusive)
+                continue;
+            goes.with.emplace_back(std::int64_t{0});
+        }
+        auto asked = on_hot(std::move(goes), w, c.answer_by);
+        const auto got = co_await asked;
+        if (const auto* rows = std::get_if<table>(&got))
+            after_leaving(w.name, *rows);
+        else
+            certain = false;
+    }
+    {
+        const std::lock_guard lock{guard_};
+        const auto doubt = doubts_.find(w.nonce);
+        if (doubt != doubts_.end() && boot_clock::now() < doubt->second)
+            certain = false;
+        if (certain) {
+            places_.erase(w.nonce);
+            doubts_.erase(w.nonce);
+        }
+        if (certain && !shares_bond(w))
+            bonds_.erase(own_bond(w));
+    }
+    if (certain && !shares_bond(w))
+        go({number_of(own_bond(w))}, c.answer_by);
+    events_->withdrawn(c.ticket, certain ? applied::no : applied::maybe);
+}
+
+/// Removes bonds of ours, and with them all that they keep.
+conversation sql_backend::go(std::vector<std::int64_t> bonds, instant by) {
+    one_of ids{std::move(bonds)};
+    statement goes{.what = query::bonds_remove, .with = {std::move(ids)}};
+    asking asked{*lines_, std::move(goes), {}, by};
+    const auto got = co_await asked;
+    static_cast<void>(got); // what is left ends by itself
+}
+
+// What has a lock delay ends by itself, as if we had died.
+void sql_backend::close(instant by) {
+    std::vector<std::int64_t> ours;
+    {
+        const std::lock_guard lock{guard_};
+        for (const auto& [id, known] : bonds_)
+            if (known.lock_delay == duration::zero())
+                ours.push_back(number_of(id));
+        bonds_.clear();
+    }
+    if (!ours.empty())
+        go(std::move(ours), by);
+    while (!lines_->settled() && boot_clock::now() < by) {
+        pollfd one{hot_->descriptor(), POLLIN, 0};
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(by - boot_clock::now());
+        ::poll(&one, 1, static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 100)));
+        hot_->dispatch();
+    }
+    lines_->close();
+    own_line_->close();
+}
+
+// --------------------------------------------------------------------------------- what we hear
+
+void sql_backend::heard(const whisper& said) {
+    constexpr std::size_t digits = 32;
+    if (said.size() != 1 + digits)
+        return;
+    nonce about;
+    for (std::size_t i = 0; i < about.bytes.size(); ++i) {
+        const auto two = said.substr(1 + 2 * i, 2);
+        about.bytes[i] = static_cast<unsigned char>(std::strtoul(two.c_str(), nullptr, 16));
+    }
+    switch (said.front()) {
+    case 'w':
+        return events_->woken(about);
+    case 'h':
+        return events_->wanted(about);
+    case 't':
+        taken(about);
+        return;
+    default:
+        return;
+    }
+}
+
+conversation sql_backend::taken(nonce about) {
+    events_->grant_lost(about);
+    statement tells{.what = query::taken_told, .with = {octets_of(about)}};
+    asking asked{*own_line_, std::move(tells), {}, boot_clock::now() + longest_doubt};
+    const auto got = co_await asked;
+    static_cast<void>(got); // else we are told once more
+}
+
+} // namespace holdfast::relational

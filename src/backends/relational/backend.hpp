@@ -1,0 +1,170 @@
+#pragma once
+
+// Locks in three tables of a database, by statements of one round trip each.
+//
+//   attempt ─▶ take ──────── a row changed: granted, with the fence that it has now
+//                └ refused ─▶ join (if somebody waits for it) ─▶ look ─▶ decide (view.hpp)
+//                                                                 ├ sweep what is over, look again
+//                                                                 ├ admit, if nothing has changed
+//                                                                 └ contended
+//   release, withdraw ─▶ compare the nonce, and wake the first who waits
+//   renew ─▶ one statement for all bonds; most clients have one
+//
+// All grants of a client with one ttl share a bond, unless they are to end by themselves. It is
+// there before anything is granted under it, and who takes a lock because it is over removes it in
+// the same breath: then it cannot be renewed, and all that it kept is lost, which it was already.
+//
+// Invariant: what was taken back does not take effect later. A statement that was sent and not
+// answered may, for a while; until that has passed a withdrawal is not certain.
+
+#include "backends/relational/pool.hpp"
+#include "backends/relational/view.hpp"
+#include "runtime/random.hpp"
+
+#include <holdfast/backend.hpp>
+#include <holdfast/sql.hpp>
+
+#include <map>
+#include <mutex>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace holdfast::relational {
+
+/// A kind of database, as far as the engine must know which it is.
+class database : public speaker {
+public:
+    [[nodiscard]] virtual const capabilities& able() const noexcept = 0;
+
+    /// What is said on the connection that listens; nothing if it cannot.
+    [[nodiscard]] virtual std::string listening(std::int64_t client) const = 0;
+
+    /// What is good about this server and what is not, from the answers to these.
+    [[nodiscard]] virtual std::vector<std::string> health_questions() const = 0;
+    [[nodiscard]] virtual std::vector<finding> health(const std::vector<table>&) const = 0;
+};
+
+/// Waits for the answer to one statement.
+class asking {
+public:
+    asking(pool& of, statement what, std::string about, instant by)
+        : of_{of}, what_{std::move(what)}, about_{std::move(about)}, by_{by} {}
+    [[nodiscard]] bool await_ready() const noexcept { return false; }
+    void await_suspend(std::coroutine_handle<> whole) {
+        of_.ask(std::move(what_), std::move(about_), by_, [this, whole](answer&& a) {
+            answer_ = std::move(a);
+            whole.resume();
+        });
+    }
+    [[nodiscard]] answer await_resume() { return std::move(answer_); }
+
+private:
+    pool& of_;
+    statement what_;
+    std::string about_;
+    instant by_;
+    answer answer_;
+};
+
+class sql_backend final : public backend {
+public:
+    sql_backend(sql::options, std::shared_ptr<database>, int usual_port);
+    ~sql_backend() override;
+
+    const capabilities& able() const noexcept override { return database_->able(); }
+    void start(backend_events& events) override { events_ = &events; }
+    void attempt(const call&, const std::shared_ptr<const claim>&, joining) override;
+    void withdraw(const call&, const std::shared_ptr<const claim>&) override;
+    void release(const call&, const std::shared_ptr<const claim>&, const grant&) override;
+    void renew(const call&, std::span<const bond_id>) override;
+    void forget(bond_id) override;
+    void inspect(const call&, const std::string& pattern) override;
+    void examine(const call&) override;
+    void raise_fence(const call&, const std::shared_ptr<const claim>&, fence least) override;
+    void force_release(const call&, const std::string& name) override;
+    void close(instant by) override;
+
+    int descriptor() const noexcept override { return hot_->descriptor(); }
+    void on_readable() override { hot_->dispatch(); }
+    bool wait_readable(int nudge, const std::function<void()>& woken) override {
+        hot_->wait(nudge, woken);
+        return true;
+    }
+    void watched(bool yes) override { hot_->watched(yes); }
+    int background_descriptor() const noexcept override { return background_->descriptor(); }
+    void on_background() override { background_->dispatch(); }
+
+private:
+    using held = std::shared_ptr<const claim>;
+    using kept = std::variant<bond_terms, failure>;
+    enum class took : std::uint8_t { yes, no };
+
+    /// A bond of ours, as far as we know it.
+    struct known_bond {
+        bond_terms terms;
+        duration lock_delay{};
+    };
+    /// What all claims with one ttl share.
+    struct common_bond {
+        std::optional<bond_id> id;
+        bool being_kept = false; ///< somebody asks the server just now
+        std::vector<std::coroutine_handle<>> waiting;
+    };
+    /// A claim of ours in the queue.
+    struct place {
+        duration pause{};
+    };
+    class until_kept;
+
+    // Conversations, and parts of them.
+    conversation seek(call, held, joining);
+    part_of<std::optional<attempt_answer>> try_at_once(call, held, joining, bond_terms);
+    part_of<attempt_answer> look_and_decide(call, held, joining, bond_terms);
+    part_of<bool> sweep(call, held, next_step);
+    conversation take_back(call, held);
+    conversation give_back(call, held, grant);
+    conversation wake_next(std::string name);
+    conversation prolong(call, std::vector<bond_id>);
+    conversation tell_what_is_there(call, std::string pattern);
+    conversation tell_health(call);
+    conversation raise(call, held, fence least);
+    conversation force(call, std::string name);
+    conversation taken(nonce);
+    conversation go(std::vector<std::int64_t> bonds, instant by);
+
+    part_of<kept> keep_bond(call, held);
+    part_of<kept> keep_own_bond(call, held);
+    part_of<kept> keep_common_bond(call, held);
+    void resume_those_who_wait(duration ttl);
+
+    [[nodiscard]] statement addition(bond_id, const claim&) const;
+    [[nodiscard]] asking on_hot(statement, const claim&, instant by);
+    [[nodiscard]] attempt_answer granted(const claim&, const bond_terms&, const table&);
+    [[nodiscard]] attempt_answer contended_by(const claim&, joining, const bond_terms&, next_step);
+    [[nodiscard]] attempt_answer failed(const claim&, const trouble&);
+    [[nodiscard]] bool has_place(const nonce&);
+    void heard(const whisper&);
+    void after_leaving(const std::string& name, const table&);
+
+    const sql::options how_;
+    const std::shared_ptr<database> database_;
+    const std::int64_t client_;
+    const std::shared_ptr<detail::reactor> hot_ = std::make_shared<detail::reactor>();
+    const std::shared_ptr<detail::reactor> background_ = std::make_shared<detail::reactor>();
+    std::shared_ptr<pool> lines_;    // for what somebody waits for
+    std::shared_ptr<pool> own_line_; // for renewals, and for listening
+    backend_events* events_ = nullptr;
+
+    struct nonce_hash {
+        std::size_t operator()(const nonce& n) const noexcept;
+    };
+    std::mutex guard_;
+    detail::kernel_random chance_;
+    std::map<duration, common_bond> common_; // by ttl
+    std::unordered_map<bond_id, known_bond> bonds_;
+    std::unordered_map<nonce, place, nonce_hash> places_;
+    std::unordered_map<nonce, instant, nonce_hash> doubts_; // until when it may still take effect
+    sightings sightings_;
+};
+
+} // namespace holdfast::relational

@@ -1,0 +1,96 @@
+#include "backends/relational/statement.hpp"
+#include "runtime/assert.hpp"
+
+#include <charconv>
+
+namespace holdfast::relational {
+
+const std::optional<std::string>& table::at(std::size_t row, std::size_t column) const {
+    HOLDFAST_ASSERT(column < columns_ && row < rows(), "a cell lies inside its table");
+    return cells_[row * columns_ + column];
+}
+
+std::int64_t table::number(std::size_t row, std::size_t column) const noexcept {
+    const auto& cell = at(row, column);
+    std::int64_t value = 0;
+    if (cell)
+        std::from_chars(cell->data(), cell->data() + cell->size(), value);
+    return value;
+}
+
+std::string_view table::text(std::size_t row, std::size_t column) const {
+    const auto& cell = at(row, column);
+    return cell ? std::string_view{*cell} : std::string_view{};
+}
+
+std::string filled(std::string_view text, std::string_view prefix, std::string_view now) {
+    std::string made;
+    for (std::size_t at = 0; at < text.size();) {
+        const auto open = text.find('{', at);
+        made.append(text.substr(at, open - at));
+        if (open == text.npos)
+            break;
+        const auto close = text.find('}', open);
+        const auto word = text.substr(open + 1, close - open - 1);
+        if (word == "now")
+            made.append(now);
+        else if (word == "passes")
+            made.append(std::to_string(reserved_passes));
+        else if (word == "shown")
+            made.append(std::to_string(waiters_shown));
+        else
+            made.append(prefix).append("_").append(word);
+        at = close + 1;
+    }
+    return made;
+}
+
+// Those who hold it and the first who wait, a row each, with what keeps them; or one row without,
+// if there is nobody.
+constexpr std::string_view look =
+    "WITH n AS ("
+    " SELECT nonce, 0 AS place, 0 AS mode, 1 AS permits, 0 AS fair, fence, bond"
+    "  FROM {lock} WHERE name = $1 AND nonce IS NOT NULL"
+    " UNION ALL SELECT nonce, place, mode, permits, fair, fence, bond"
+    "  FROM {line} WHERE name = $1 AND place = 0"
+    " UNION ALL (SELECT nonce, place, mode, permits, fair, fence, bond"
+    "  FROM {line} WHERE name = $1 AND place > 0 ORDER BY place LIMIT {shown}))"
+    " SELECT {now}, l.fence, l.version, l.waiters,"
+    " (SELECT place FROM {line} WHERE name = $1 AND nonce = $2),"
+    " (SELECT count(*) FROM {line} WHERE name = $1 AND place > 0 AND place <"
+    "  coalesce((SELECT place FROM {line} WHERE name = $1 AND nonce = $2), 9223372036854775807)),"
+    " n.nonce, n.place, n.mode, n.permits, n.fair, n.fence,"
+    " b.id, b.ttl, b.lock_delay, b.expires_at, b.renewals, b.host, b.pid, b.purpose"
+    " FROM {lock} l LEFT JOIN n ON 1 = 1 LEFT JOIN {bond} b ON b.id = n.bond"
+    " WHERE l.name = $1 ORDER BY n.place";
+
+std::string_view common_text(query which) noexcept {
+    switch (which) {
+    case query::look:
+        return look;
+    case query::calm:
+        return "UPDATE {lock} SET waiters = 0, version = version + 1 WHERE name = $1"
+               " AND version = $2 AND NOT EXISTS"
+               " (SELECT 1 FROM {line} WHERE name = $1 AND place > 0)";
+    case query::taken_told:
+        return "DELETE FROM {line} WHERE nonce = $1 AND place = -1";
+    case query::holders:
+        return "SELECT {now}, h.name, h.mode, h.fence, h.since,"
+               " b.id, b.ttl, b.lock_delay, b.expires_at, b.renewals, b.host, b.pid, b.purpose"
+               " FROM (SELECT name, 0 AS mode, fence, since, bond FROM {lock}"
+               " WHERE nonce IS NOT NULL UNION ALL"
+               " SELECT name, mode, fence, since, bond FROM {line} WHERE place = 0) h"
+               " JOIN {bond} b ON b.id = h.bond ORDER BY h.name, h.since";
+    case query::waiters:
+        return "SELECT {now}, w.name, w.mode, w.fence, w.since,"
+               " b.id, b.ttl, b.lock_delay, b.expires_at, b.renewals, b.host, b.pid, b.purpose"
+               " FROM {line} w JOIN {bond} b ON b.id = w.bond WHERE w.place > 0"
+               " ORDER BY w.name, w.place";
+    case query::idle_bonds:
+        return "SELECT id, renewals FROM {bond} WHERE expires_at + lock_delay < {now}";
+    default:
+        return {};
+    }
+}
+
+} // namespace holdfast::relational
