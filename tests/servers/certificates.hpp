@@ -6,6 +6,9 @@
 
 namespace holdfast::servers {
 
+/// Of what clients say to a server. mutual: they need a certificate too.
+enum class encryption { none, tls, mutual_tls };
+
 /// Paths of PEM files. The server's certificate is for 127.0.0.1 and localhost.
 struct certificates {
     std::string authority;

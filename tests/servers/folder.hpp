@@ -31,12 +31,13 @@ public:
     }
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
-private:
+    /// Where all of them are.
     [[nodiscard]] static std::filesystem::path where() {
         return ::access("/dev/shm", W_OK) == 0 ? "/dev/shm"
                                                : std::filesystem::temp_directory_path();
     }
 
+private:
     std::string path_;
 };
 

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace holdfast::servers {
 
@@ -16,6 +17,9 @@ using lack = std::optional<std::string>;
 [[nodiscard]] inline bool in_ci() {
     return std::getenv("CI") != nullptr; // NOLINT(concurrency-mt-unsafe): nobody changes it
 }
+
+/// The first of these that is not in PATH.
+[[nodiscard]] lack missing_programs(const std::vector<std::string>& names);
 
 } // namespace holdfast::servers
 

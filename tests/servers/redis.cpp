@@ -1,36 +1,19 @@
 #include "servers/redis.hpp"
 #include "cli/process_tree.hpp"
-#include "servers/certificates.hpp"
 #include "servers/ports.hpp"
 
 #include <csignal>
-#include <fcntl.h>
 #include <fstream>
 #include <stdexcept>
-#include <unistd.h>
 #include <utility>
 
 namespace holdfast::servers {
-namespace {
 
 using namespace std::chrono_literals;
 
-bool exists(const std::string& program) {
-    return cli_tests::call({"sh", "-c", "command -v \"$0\" > /dev/null", program}).code == 0;
-}
-
-} // namespace
-
-lack redis_server::missing() {
-    for (const std::string program : {"redis-server", "openssl", "setpriv"})
-        if (!exists(program))
-            return "there is no " + program + " here";
-    return std::nullopt;
-}
+lack redis_server::missing() { return missing_programs({"redis-server", "openssl", "setpriv"}); }
 
 redis_server::redis_server(redis_options options) : options_{std::move(options)} {
-    if (options_.clock == server_clock::adjustable)
-        std::ofstream{room_ / "clock"} << std::string(2 * sizeof(std::int64_t), '\0');
     for (int tries = 0; tries < 10; ++tries) {
         port_ = free_port();
         write_configuration();
@@ -83,8 +66,7 @@ bool redis_server::start() {
         command.emplace_back("--sentinel");
     cli_tests::start_options how;
     how.input = "";
-    if (options_.clock == server_clock::adjustable)
-        how.environment = {"LD_PRELOAD=" HOLDFAST_CLOCK_SHIM, "HOLDFAST_CLOCK=" + room_ / "clock"};
+    how.environment = clocks_.environment();
     process_.emplace(command, how);
     const bool settled = cli_tests::comes_true(10s, [this] {
         if (!process_->runs_for(0ms))
@@ -151,26 +133,6 @@ void redis_server::restart(contents data) {
         if (start())
             return;
     throw std::runtime_error{"somebody else has taken port " + std::to_string(port_)};
-}
-
-void redis_server::shift_wall_clock(std::chrono::milliseconds ahead) const {
-    shift_clock(0, ahead);
-}
-
-void redis_server::shift_monotonic_clock(std::chrono::milliseconds ahead) const {
-    shift_clock(1, ahead);
-}
-
-void redis_server::shift_clock(std::size_t which, std::chrono::milliseconds ahead) const {
-    if (options_.clock != server_clock::adjustable)
-        throw std::logic_error{"this server's clock is the real one"};
-    // One write of eight aligned bytes: the server never sees half an offset.
-    const std::int64_t offset = std::chrono::nanoseconds{ahead}.count();
-    const cli_tests::descriptor file{::open((room_ / "clock").c_str(), O_WRONLY | O_CLOEXEC)};
-    if (::pwrite(
-            file.number(), &offset, sizeof offset, static_cast<off_t>(which * sizeof offset)) !=
-        static_cast<ssize_t>(sizeof offset))
-        throw std::runtime_error{"the clock file cannot be written"};
 }
 
 } // namespace holdfast::servers

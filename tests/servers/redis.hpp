@@ -10,6 +10,8 @@
 // but ask().
 
 #include "cli/program.hpp"
+#include "servers/certificates.hpp"
+#include "servers/clocks.hpp"
 #include "servers/folder.hpp"
 #include "servers/need.hpp"
 #include "servers/redis_link.hpp"
@@ -23,9 +25,7 @@
 
 namespace holdfast::servers {
 
-enum class encryption { none, tls, mutual_tls }; ///< mutual: clients need a certificate too
 enum class durability { none, append_only };
-enum class server_clock { real, adjustable };
 enum class contents { kept, lost };
 
 struct redis_options {
@@ -72,16 +72,18 @@ public:
     void restart(contents = contents::kept);
 
     /// How far its clocks are ahead of the real ones, from now on; needs server_clock::adjustable.
-    void shift_wall_clock(std::chrono::milliseconds ahead) const;
-    void shift_monotonic_clock(std::chrono::milliseconds ahead) const;
+    void shift_wall_clock(std::chrono::milliseconds ahead) const { clocks_.shift_wall(ahead); }
+    void shift_monotonic_clock(std::chrono::milliseconds ahead) const {
+        clocks_.shift_monotonic(ahead);
+    }
 
 private:
     [[nodiscard]] bool start(); // false: its port was taken meanwhile
     void write_configuration() const;
-    void shift_clock(std::size_t which, std::chrono::milliseconds ahead) const;
 
     redis_options options_;
     folder room_; // outlives the process that writes into it
+    clocks clocks_{options_.clock, room_};
     std::uint16_t port_ = 0;
     std::optional<cli_tests::program> process_;
 };

@@ -44,10 +44,7 @@ lack zookeeper_server::missing() {
     for (const std::string jar : {server_jar, log_jar})
         if (!std::filesystem::exists(jar))
             return "there is no " + jar + " here";
-    for (const std::string program : {"java", "setpriv"})
-        if (cli_tests::call({"sh", "-c", "command -v \"$0\" > /dev/null", program}).code != 0)
-            return "there is no " + program + " here";
-    return std::nullopt;
+    return missing_programs({"java", "setpriv"});
 }
 
 zookeeper_server::zookeeper_server(zookeeper_options options) : options_{std::move(options)} {
