@@ -57,6 +57,11 @@ bool database_server::start() {
 
 std::string database_server::address() const { return "127.0.0.1:" + std::to_string(port_); }
 
+std::string database_server::url_of(const std::string& scheme, const std::string& password) const {
+    return scheme + "://holdfast" + (password.empty() ? "" : ':' + password) + '@' + address() +
+           "/holdfast";
+}
+
 bool database_server::runs() const { return process_->runs_for(0ms) && !cli::is_stopped(pid()); }
 
 std::string database_server::log() const {

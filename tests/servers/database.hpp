@@ -52,6 +52,9 @@ protected:
     /// Tries ports until it has one of its own. Returns when it answers.
     void start_somewhere();
 
+    /// Of the database `holdfast`, for the user of the same name.
+    [[nodiscard]] std::string url_of(const std::string& scheme, const std::string& password) const;
+
     [[nodiscard]] const folder& room() const noexcept { return room_; }
     [[nodiscard]] std::string data() const { return room_ / "data"; }
 

@@ -21,6 +21,9 @@ using namespace std::chrono_literals;
 struct postgres {
     using server = postgres_server;
     static postgres_link link(const server& to) { return postgres_link{to.url()}; }
+    static postgres_link link(const server& to, const std::string& password) {
+        return postgres_link{"postgres://holdfast:" + password + '@' + to.address() + "/holdfast"};
+    }
     static constexpr const char* scheme = "postgres://";
     static constexpr const char* who = "SELECT current_user, current_database()";
     static constexpr const char* seconds = "SELECT extract(epoch FROM clock_timestamp())";
@@ -31,7 +34,10 @@ struct postgres {
 
 struct mariadb {
     using server = mariadb_server;
-    static mariadb_link link(const server& to) { return mariadb_link{{.port = to.port()}}; }
+    static mariadb_link link(const server& to) { return link(to, to.options().password); }
+    static mariadb_link link(const server& to, const std::string& password) {
+        return mariadb_link{{.port = to.port(), .password = password}};
+    }
     static constexpr const char* scheme = "mysql://";
     static constexpr const char* who = "SELECT substring_index(user(), '@', 1), database()";
     static constexpr const char* seconds =
@@ -62,8 +68,9 @@ std::vector<pid_t> processes_of(const database_server& server) {
     return all;
 }
 
-std::string room_of(pid_t pid) {
-    return std::filesystem::read_symlink("/proc/" + std::to_string(pid) + "/cwd");
+/// It has changed to a folder below, with its data.
+std::filesystem::path room_of(pid_t pid) {
+    return std::filesystem::read_symlink("/proc/" + std::to_string(pid) + "/cwd").parent_path();
 }
 
 TYPED_TEST(database_fixture, answers_the_test_and_the_port_alike) {
@@ -100,7 +107,7 @@ TYPED_TEST(database_fixture, says_what_is_wrong) {
 TYPED_TEST(database_fixture, has_a_port_of_its_own_and_leaves_nothing) {
     std::set<std::uint16_t> ports;
     std::vector<pid_t> processes;
-    std::string room;
+    std::filesystem::path room;
     {
         const typename TypeParam::server one, other;
         ports = {one.port(), other.port()};
@@ -109,6 +116,7 @@ TYPED_TEST(database_fixture, has_a_port_of_its_own_and_leaves_nothing) {
         const auto link = TypeParam::link(one);
         processes = processes_of(one);
         room = room_of(one.pid());
+        EXPECT_TRUE(std::filesystem::exists(room / "log"));
     }
     EXPECT_EQ(ports.size(), 2U);
     for (const auto pid : processes)
@@ -201,6 +209,17 @@ TYPED_TEST(database_fixture, has_a_clock_that_jumps_while_it_runs) {
         << "the same for everybody";
     const typename TypeParam::server other;
     EXPECT_THROW(other.shift_wall_clock(1s), std::logic_error);
+}
+
+TYPED_TEST(database_fixture, lets_in_only_who_knows_the_password) {
+    typename TypeParam::server server{{.password = "secret"}};
+    EXPECT_EQ(server.url(),
+              TypeParam::scheme + ("holdfast:secret@" + server.address()) + "/holdfast");
+    EXPECT_EQ(TypeParam::link(server).ask(TypeParam::who), "holdfast|holdfast");
+    EXPECT_THROW(TypeParam::link(server, "wrong"), std::runtime_error);
+    EXPECT_THROW(TypeParam::link(server, ""), std::runtime_error);
+    server.restart();
+    EXPECT_EQ(TypeParam::link(server).ask(TypeParam::who), "holdfast|holdfast");
 }
 
 } // namespace

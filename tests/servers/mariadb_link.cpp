@@ -76,4 +76,15 @@ std::string mariadb_link::ask(const std::string& statements) const {
     return all.substr(0, all.empty() ? 0 : all.size() - 1);
 }
 
+std::string mariadb_link::ask_for(const std::string& column, const std::string& statement) const {
+    if (mysql_real_query(to_.get(), statement.data(), statement.size()) != 0)
+        throw std::runtime_error{mysql_error(to_.get())};
+    const result one{mysql_store_result(to_.get())};
+    auto* const row = one ? mysql_fetch_row(one.get()) : nullptr;
+    for (unsigned at = 0; row != nullptr && at < mysql_num_fields(one.get()); ++at)
+        if (column == mysql_fetch_field_direct(one.get(), at)->name)
+            return row[at] != nullptr ? row[at] : "";
+    throw std::runtime_error{"no " + column + " in the answer to " + statement};
+}
+
 } // namespace holdfast::servers

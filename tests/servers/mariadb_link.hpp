@@ -29,6 +29,10 @@ public:
     // NOLINTNEXTLINE(modernize-use-nodiscard): many statements are orders, not questions
     std::string ask(const std::string& statements) const;
 
+    /// One field of the first row, for statements such as SHOW, which cannot be asked for it alone.
+    [[nodiscard]] std::string ask_for(const std::string& column,
+                                      const std::string& statement) const;
+
 private:
     struct closing {
         void operator()(st_mysql*) const;

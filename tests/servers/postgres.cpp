@@ -49,6 +49,13 @@ words as_its_user(const words& command) {
     return all;
 }
 
+/// Which that user can enter, other than perhaps ours.
+words in_folder(const std::string& path, const words& command) {
+    auto all = as_its_user(command);
+    all.insert(all.begin(), {"env", "--chdir=" + path});
+    return all;
+}
+
 /// A folder and the files in it.
 void give_to_its_user(const std::string& path) {
     if (!we_are_root())
@@ -83,16 +90,12 @@ std::string prototype() {
         recipe += ' ' + word;
     return made_once("postgres", recipe, [&](const std::string& room) {
         give_to_its_user(room);
-        const auto in_room = [&](words command) {
-            command = as_its_user(command);
-            command.insert(command.begin(), {"env", "--chdir=" + room});
-            return command;
-        };
         auto first = initdb;
         first.push_back("--pgdata=made");
-        call_or_throw(in_room(first));
+        call_or_throw(in_folder(room, first));
         const auto said = call_or_throw(
-            in_room({binary("postgres"), "--single", "-D", "made", "template1"}), statements);
+            in_folder(room, {binary("postgres"), "--single", "-D", "made", "template1"}),
+            statements);
         if (said.find("ERROR") != std::string::npos) // which does not end it
             throw std::runtime_error{said};
     });
@@ -110,33 +113,94 @@ lack postgres_server::missing() {
 
 postgres_server::postgres_server(postgres_options options)
     : database_server{options.clock}, options_{std::move(options)} {
-    call_or_throw({"cp", "-a", prototype(), data()});
+    if (options_.replica_of != nullptr)
+        copy_primary();
+    else
+        call_or_throw({"cp", "-a", prototype(), data()});
     start_somewhere();
+    if (options_.replica_of != nullptr)
+        follow_primary();
+    else if (!options_.password.empty())
+        sql("ALTER ROLE holdfast PASSWORD '" + options_.password + '\'');
+}
+
+void postgres_server::copy_primary() const {
+    give_to_its_user(room().path());
+    const auto& primary = *options_.replica_of;
+    call_or_throw(in_folder(room().path(),
+                            {binary("pg_basebackup"),
+                             "--host=" + primary.room().path(),
+                             "--port=" + std::to_string(primary.port()),
+                             "--username=postgres",
+                             "--pgdata=data",
+                             "--write-recovery-conf",
+                             "--checkpoint=fast",
+                             "--no-sync"}));
+}
+
+void postgres_server::follow_primary() const {
+    const auto& primary = *options_.replica_of;
+    const auto wait_for = [&](const std::string& state) {
+        const auto question = "SELECT count(*) FROM pg_stat_replication WHERE " + state +
+                              " AND replay_lsn >= '" + primary.sql("SELECT pg_current_wal_lsn()") +
+                              "' AND application_name = '" + name() + '\'';
+        if (!cli_tests::comes_true(cli_tests::patience,
+                                   [&] { return primary.sql(question) == "1"; }))
+            throw std::runtime_error{"the replica does not follow its primary: " + log()};
+    };
+    wait_for("state = 'streaming'");
+    if (options_.commits == replication::asynchronous)
+        return;
+    primary.sql("ALTER SYSTEM SET synchronous_standby_names = '*'");
+    primary.sql("SELECT pg_reload_conf()");
+    wait_for("sync_state = 'sync'");
+}
+
+void postgres_server::promote() {
+    if (sql("SELECT pg_promote(wait_seconds => 30)") != "t")
+        throw std::runtime_error{"the replica was not promoted: " + log()};
 }
 
 void postgres_server::write_configuration() const {
     // What would only be there for power failures costs time.
-    std::ofstream{room() / "postgresql.conf"}
-        << "listen_addresses = '127.0.0.1'\n"
-        << "port = " << port() << '\n'
-        << "unix_socket_directories = '" << room().path() << "'\n"
-        << "hba_file = '" << room() / "pg_hba.conf"
-        << "'\n"
-        << "max_connections = 200\n"
-        << "shared_buffers = 8MB\n"
-        << "min_wal_size = 2MB\n"
-        << "max_wal_size = 32MB\n"
-        << "dynamic_shared_memory_type = mmap\n" // files in its own folder
-        << "fsync = off\n"
-        << "full_page_writes = off\n"
-        << "autovacuum = off\n"
-        << "timezone = 'UTC'\n"
-        << "log_timezone = 'UTC'\n";
-    std::ofstream more{room() / "postgresql.conf", std::ios::app};
+    std::ofstream file{room() / "postgresql.conf"};
+    file << "listen_addresses = '127.0.0.1'\n"
+         << "port = " << port() << '\n'
+         << "unix_socket_directories = '" << room().path() << "'\n"
+         << "hba_file = '" << room() / "pg_hba.conf"
+         << "'\n"
+         << "max_connections = 200\n"
+         << "shared_buffers = 8MB\n"
+         << "min_wal_size = 2MB\n"
+         << "max_wal_size = 32MB\n"
+         << "dynamic_shared_memory_type = mmap\n" // files in its own folder
+         << "fsync = off\n"
+         << "full_page_writes = off\n"
+         << "autovacuum = off\n"
+         << "timezone = 'UTC'\n"
+         << "log_timezone = 'UTC'\n"
+         << "cluster_name = '" << name() << "'\n"
+         << "wal_keep_size = 32MB\n"               // for a replica that is away for a while,
+         << "wal_retrieve_retry_interval = 100\n"; // or whose primary is
+    if (options_.over != encryption::none) {
+        const auto& papers = our_certificates();
+        const auto take = [&](const std::string& from, const std::string& name) {
+            fs::copy_file(from, room() / name, fs::copy_options::overwrite_existing);
+            return room() / name;
+        };
+        file << "ssl = on\n"
+             << "ssl_ca_file = '" << take(papers.authority, "authority.crt") << "'\n"
+             << "ssl_cert_file = '" << take(papers.server, "server.crt") << "'\n"
+             << "ssl_key_file = '" << take(papers.server_key, "server.key") << "'\n";
+    }
     for (const auto& line : options_.settings)
-        more << line << '\n';
-    std::ofstream{room() / "pg_hba.conf"} << "local all all trust\n"
-                                          << "host all all 127.0.0.1/32 trust\n";
+        file << line << '\n';
+    std::ofstream{room() / "pg_hba.conf"}
+        << "local all,replication all trust\n"
+        << (options_.over == encryption::none ? "host" : "hostssl") << " all all 127.0.0.1/32 "
+        << (options_.password.empty() ? "trust" : "scram-sha-256")
+        << (options_.over == encryption::mutual_tls ? " clientcert=verify-ca" : "") << '\n';
+    file.close();
     give_to_its_user(room().path());
 }
 
@@ -144,6 +208,8 @@ std::vector<std::string> postgres_server::command() const {
     return as_its_user(
         {binary("postgres"), "-D", data(), "-c", "config_file=" + room() / "postgresql.conf"});
 }
+
+std::string postgres_server::name() const { return "server" + std::to_string(port()); }
 
 bool postgres_server::answers() const {
     try {
@@ -172,9 +238,7 @@ void postgres_server::forget_the_dead() const {
     fs::remove(room() / (".s.PGSQL." + std::to_string(port()) + ".lock"), ignored);
 }
 
-std::string postgres_server::url() const {
-    return "postgres://holdfast@" + address() + "/holdfast";
-}
+std::string postgres_server::url() const { return url_of("postgres", options_.password); }
 
 std::string postgres_server::sql(const std::string& statements,
                                  const std::string& database,
