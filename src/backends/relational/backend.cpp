@@ -20,6 +20,8 @@ constexpr int most_rounds = 6;
 constexpr std::uint32_t passes_while_others_wait = 8;
 constexpr duration shortest_poll = 10ms, longest_poll = 500ms, longest_trust_in_hints = 2s;
 constexpr duration a_moment = 30ms;
+/// Most leases are over by then, and need no connection to hear of an operator.
+constexpr duration listens_after = 200ms;
 
 [[nodiscard]] bool shares_bond(const claim& c) {
     return c.renewal == renewal::automatic && c.lock_delay == duration::zero();
@@ -34,6 +36,11 @@ constexpr duration a_moment = 30ms;
 /// Neither 0 nor negative, and never the same again.
 [[nodiscard]] std::int64_t number_from(std::uint64_t bits) {
     return static_cast<std::int64_t>(bits >> 1 | 1);
+}
+
+[[nodiscard]] std::int64_t new_number() {
+    detail::kernel_random chance;
+    return number_from(chance.next());
 }
 
 /// The bond of a claim that shares none. The same claim asked again means the same.
@@ -96,7 +103,7 @@ std::size_t sql_backend::nonce_hash::operator()(const nonce& n) const noexcept {
 }
 
 sql_backend::sql_backend(sql::options how, std::shared_ptr<database> kind, int usual_port)
-    : how_{std::move(how)}, database_{std::move(kind)}, client_{number_from(chance_.next())} {
+    : how_{std::move(how)}, database_{std::move(kind)}, client_{new_number()} {
     pool_settings settings{.servers = endpoints(how_, usual_port),
                            .most = how_.connections,
                            .connect_timeout = how_.connect_timeout};
@@ -108,12 +115,14 @@ sql_backend::sql_backend(sql::options how, std::shared_ptr<database> kind, int u
     settings.most = 1;
     settings.first_words = database_->listening(client_);
     settings.heard = [this](const whisper& w) { heard(w); };
-    settings.opened = {};
+    settings.opened = [this] { catch_up(); };
     settings.broken = {};
     own_line_ = std::make_shared<pool>(background_, database_, std::move(settings));
+    ticker_.emplace(background_, [this](instant now) { return on_time(now); });
 }
 
 sql_backend::~sql_backend() {
+    ticker_.reset();
     lines_->close();
     own_line_->close();
 }
@@ -303,6 +312,10 @@ attempt_answer sql_backend::granted(const claim& w, const bond_terms& terms, con
                            applied::maybe,
                            "what was to keep it was lost meanwhile"};
         given.terms = known->second.terms; // it may have been renewed since we asked
+        if (!listens_ && listens_at_ == never) {
+            listens_at_ = boot_clock::now() + listens_after;
+            background_->wake_at(listens_at_);
+        }
     }
     if (w.mode != mode::permit)
         given.fence = fence{row.number(0, 0)};
@@ -652,6 +665,36 @@ void sql_backend::close(instant by) {
 }
 
 // --------------------------------------------------------------------------------- what we hear
+
+instant sql_backend::on_time(instant now) {
+    {
+        const std::lock_guard lock{guard_};
+        if (listens_ || now < listens_at_)
+            return listens_at_;
+        listens_ = true;
+        listens_at_ = never;
+    }
+    own_line_->keep_one_open();
+    return never;
+}
+
+/// What was said while nobody listened.
+conversation sql_backend::catch_up() {
+    std::vector<nonce> waiting;
+    {
+        const std::lock_guard lock{guard_};
+        for (const auto& [about, _] : places_)
+            waiting.push_back(about);
+    }
+    for (const auto& each : waiting)
+        events_->woken(each);
+    statement asks{.what = query::taken_from, .with = {client_}};
+    asking asked{*own_line_, std::move(asks), {}, boot_clock::now() + longest_doubt};
+    const auto got = co_await asked;
+    if (const auto* rows = std::get_if<table>(&got))
+        for (std::size_t i = 0; i < rows->rows(); ++i)
+            taken(nonce_from(rows->text(i, 0)));
+}
 
 void sql_backend::heard(const whisper& said) {
     constexpr std::size_t digits = 32;

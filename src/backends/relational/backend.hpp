@@ -130,6 +130,8 @@ private:
     conversation raise(call, held, fence least);
     conversation force(call, std::string name);
     conversation taken(nonce);
+    conversation catch_up();
+    [[nodiscard]] instant on_time(instant now);
     conversation go(std::vector<std::int64_t> bonds, instant by);
 
     part_of<kept> keep_bond(call, held);
@@ -165,6 +167,9 @@ private:
     std::unordered_map<nonce, place, nonce_hash> places_;
     std::unordered_map<nonce, instant, nonce_hash> doubts_; // until when it may still take effect
     sightings sightings_;
+    instant listens_at_ = never; // whoever holds a lock for a while wants to know if it is taken away
+    bool listens_ = false;
+    std::optional<detail::ticker> ticker_; // goes first: it uses all of the above
 };
 
 } // namespace holdfast::relational

@@ -72,6 +72,8 @@ std::string_view common_text(query which) noexcept {
         return "UPDATE {lock} SET waiters = 0, version = version + 1 WHERE name = $1"
                " AND version = $2 AND NOT EXISTS"
                " (SELECT 1 FROM {line} WHERE name = $1 AND place > 0)";
+    case query::taken_from:
+        return "SELECT nonce FROM {line} WHERE client = $1 AND place = -1";
     case query::taken_told:
         return "DELETE FROM {line} WHERE nonce = $1 AND place = -1";
     case query::holders:

@@ -61,7 +61,8 @@ enum class query : std::uint8_t {
 
     raise_fence,       ///< name, nonce, at least → fence
     force_release,     ///< name → how many held it
-    taken_told,        ///< nonce: its holder has heard of it
+    taken_from,        ///< client → nonce: what an operator took, and its holder may not know
+    taken_told,        ///< nonce: now he does
     holders,           ///< → now, name, mode, fence, since, bond …
     waiters,           ///< → now, name, mode, fence, since, bond …
     idle_bonds,        ///< → id, renewals: of those that are over by the server's clock
