@@ -15,7 +15,7 @@ constexpr std::string_view now = "(extract(epoch FROM clock_timestamp()) * 10000
 
 // A channel for each client, named as the tables are. One who waits is woken, the first.
 #define WAKE(condition)                                                                            \
-    "(SELECT count(pg_notify('{client}' || w.client, 'w' || encode(w.nonce, 'hex')))"              \
+    "(SELECT nullif(count(pg_notify('{client}' || w.client, 'w' || encode(w.nonce, 'hex'))), 0)"   \
     " FROM (SELECT client, nonce FROM {line} WHERE name = $1 AND place > 0 " condition             \
     " ORDER BY place LIMIT 1) w WHERE r.waiters > 0)"
 

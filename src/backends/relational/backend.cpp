@@ -22,6 +22,7 @@ constexpr duration shortest_poll = 10ms, longest_poll = 500ms, longest_trust_in_
 constexpr duration a_moment = 30ms;
 /// Most leases are over by then, and need no connection to hear of an operator.
 constexpr duration listens_after = 200ms;
+constexpr duration longest_sleep = 60s; // where listening is sleeping
 
 [[nodiscard]] bool shares_bond(const claim& c) {
     return c.renewal == renewal::automatic && c.lock_delay == duration::zero();
@@ -117,7 +118,10 @@ sql_backend::sql_backend(sql::options how, std::shared_ptr<database> kind, int u
     settings.heard = [this](const whisper& w) { heard(w); };
     settings.opened = [this] { catch_up(); };
     settings.broken = {};
-    own_line_ = std::make_shared<pool>(background_, database_, std::move(settings));
+    own_line_ = std::make_shared<pool>(background_, database_, settings);
+    settings.opened = {};
+    if (!database_->sleeping().empty())
+        ears_ = std::make_shared<pool>(background_, database_, std::move(settings));
     ticker_.emplace(background_, [this](instant now) { return on_time(now); });
 }
 
@@ -125,6 +129,8 @@ sql_backend::~sql_backend() {
     ticker_.reset();
     lines_->close();
     own_line_->close();
+    if (ears_)
+        ears_->close();
 }
 
 asking sql_backend::on_hot(statement what, const claim& about, instant by) {
@@ -182,7 +188,7 @@ sql_backend::try_at_once(call c, held what, joining join, bond_terms terms) {
     if (queued || join == joining::none)
         co_return std::nullopt;
 
-    own_line_->keep_one_open(); // to hear when it is our turn
+    listen_from_now_on(); // to hear when it is our turn
     statement joins{.what = query::join,
                     .with = {w.name,
                              octets_of(w.nonce),
@@ -372,6 +378,7 @@ bool sql_backend::has_place(const nonce& n) {
 
 // ----------------------------------------------------------------------------- what keeps things
 
+// Called with or without the lock: a bell that is hung up meanwhile is told to all bonds.
 statement sql_backend::addition(bond_id id, const claim& w) const {
     const auto who = w.by ? *w.by : party{.host = {}, .pid = ::getpid(), .purpose = {}};
     return {.what = query::bond_add,
@@ -379,7 +386,7 @@ statement sql_backend::addition(bond_id id, const claim& w) const {
                      client_,
                      microseconds(w.ttl),
                      microseconds(w.lock_delay),
-                     std::int64_t{0},
+                     bell_,
                      readable(who.host),
                      who.pid,
                      readable(who.purpose)}};
@@ -579,14 +586,21 @@ conversation sql_backend::give_back(call c, held what, grant given) {
         after_leaving(w.name, *rows);
 }
 
-/// Somebody was said to wait, and nobody was found who does.
+/// Wakes the first who waits, if that has not been done; or there was somebody, and is no more.
 void sql_backend::after_leaving(const std::string& name, const table& row) {
-    if (row.empty() || row.number(0, 1) == 0 || row.number(0, 2) != 0)
+    if (row.empty() || row.number(0, 1) == 0)
         return;
-    lines_->ask({.what = query::calm, .with = {name, row.number(0, 0)}},
-                name,
-                boot_clock::now() + longest_doubt,
-                [](answer&&) {});
+    statement then{.what = query::calm, .with = {name, row.number(0, 0)}};
+    if (!row.is_null(0, 2)) {
+        if (row.number(0, 2) < 0) {
+            wake_next(name);
+            return;
+        }
+        then = {.text = database_->ringing(row.number(0, 2))};
+        if (then.text.empty())
+            return;
+    }
+    lines_->ask(std::move(then), {}, boot_clock::now() + longest_doubt, [](answer&&) {});
 }
 
 conversation sql_backend::wake_next(std::string name) {
@@ -651,6 +665,7 @@ void sql_backend::close(instant by) {
             if (known.lock_delay == duration::zero())
                 ours.push_back(number_of(id));
         bonds_.clear();
+        closed_ = true;
     }
     if (!ours.empty())
         go(std::move(ours), by);
@@ -662,6 +677,8 @@ void sql_backend::close(instant by) {
     }
     lines_->close();
     own_line_->close();
+    if (ears_)
+        ears_->close();
 }
 
 // --------------------------------------------------------------------------------- what we hear
@@ -669,31 +686,75 @@ void sql_backend::close(instant by) {
 instant sql_backend::on_time(instant now) {
     {
         const std::lock_guard lock{guard_};
-        if (listens_ || now < listens_at_)
+        if (now < listens_at_)
             return listens_at_;
-        listens_ = true;
-        listens_at_ = never;
     }
-    own_line_->keep_one_open();
+    listen_from_now_on();
     return never;
+}
+
+void sql_backend::listen_from_now_on() {
+    {
+        const std::lock_guard lock{guard_};
+        listens_at_ = never;
+        if (std::exchange(listens_, true) || closed_)
+            return;
+    }
+    if (ears_)
+        sleep_and_listen();
+    else
+        own_line_->keep_one_open();
+}
+
+/// Whoever rings ends our sleep. A ring between two sleeps is not heard; so nobody relies on it.
+conversation sql_backend::sleep_and_listen() {
+    for (;;) {
+        const auto by = boot_clock::now() + longest_sleep + longest_doubt;
+        statement asks{.text = database_->number_of_bell()};
+        asking asked{*ears_, std::move(asks), {}, by};
+        const auto number = co_await asked;
+        bool is_new = false;
+        std::int64_t bell = 0;
+        {
+            const std::lock_guard lock{guard_};
+            if (closed_)
+                co_return;
+            if (const auto* row = std::get_if<table>(&number); row != nullptr && !row->empty()) {
+                bell = row->number(0, 0);
+                is_new = std::exchange(bell_, bell) != bell;
+            }
+        }
+        if (bell == 0)
+            continue; // the connection is tried again after a pause
+        if (is_new) {
+            statement hangs{.what = query::bell_hang, .with = {client_, bell}};
+            asking hung{*own_line_, std::move(hangs), {}, boot_clock::now() + longest_doubt};
+            const auto done = co_await hung;
+            static_cast<void>(done);
+        }
+        catch_up();
+        statement sleeps{.text = database_->sleeping()};
+        asking slept{*ears_, std::move(sleeps), {}, by};
+        const auto rung = co_await slept;
+        static_cast<void>(rung);
+    }
 }
 
 /// What was said while nobody listened.
 conversation sql_backend::catch_up() {
-    std::vector<nonce> waiting;
-    {
-        const std::lock_guard lock{guard_};
-        for (const auto& [about, _] : places_)
-            waiting.push_back(about);
+    for (const auto which : {query::rung_for, query::taken_from}) {
+        statement asks{.what = which, .with = {client_}};
+        asking asked{*own_line_, std::move(asks), {}, boot_clock::now() + longest_doubt};
+        const auto got = co_await asked;
+        const auto* rows = std::get_if<table>(&got);
+        for (std::size_t i = 0; rows != nullptr && i < rows->rows(); ++i) {
+            const auto about = nonce_from(rows->text(i, 0));
+            if (which == query::rung_for)
+                events_->woken(about);
+            else
+                taken(about);
+        }
     }
-    for (const auto& each : waiting)
-        events_->woken(each);
-    statement asks{.what = query::taken_from, .with = {client_}};
-    asking asked{*own_line_, std::move(asks), {}, boot_clock::now() + longest_doubt};
-    const auto got = co_await asked;
-    if (const auto* rows = std::get_if<table>(&got))
-        for (std::size_t i = 0; i < rows->rows(); ++i)
-            taken(nonce_from(rows->text(i, 0)));
 }
 
 void sql_backend::heard(const whisper& said) {

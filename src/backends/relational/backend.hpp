@@ -39,6 +39,11 @@ public:
     /// What is said on the connection that listens; nothing if it cannot.
     [[nodiscard]] virtual std::string listening(std::int64_t client) const = 0;
 
+    /// For those that cannot: a connection sleeps, and who knows its number, its bell, ends that.
+    [[nodiscard]] virtual std::string number_of_bell() const { return {}; }
+    [[nodiscard]] virtual std::string sleeping() const { return {}; }
+    [[nodiscard]] virtual std::string ringing(std::int64_t /*bell*/) const { return {}; }
+
     /// What is good about this server and what is not, from the answers to these.
     [[nodiscard]] virtual std::vector<std::string> health_questions() const = 0;
     [[nodiscard]] virtual std::vector<finding> health(const std::vector<table>&) const = 0;
@@ -131,6 +136,8 @@ private:
     conversation force(call, std::string name);
     conversation taken(nonce);
     conversation catch_up();
+    conversation sleep_and_listen();
+    void listen_from_now_on();
     [[nodiscard]] instant on_time(instant now);
     conversation go(std::vector<std::int64_t> bonds, instant by);
 
@@ -155,6 +162,7 @@ private:
     const std::shared_ptr<detail::reactor> background_ = std::make_shared<detail::reactor>();
     std::shared_ptr<pool> lines_;    // for what somebody waits for
     std::shared_ptr<pool> own_line_; // for renewals, and for listening
+    std::shared_ptr<pool> ears_;     // where listening is sleeping
     backend_events* events_ = nullptr;
 
     struct nonce_hash {
@@ -167,8 +175,11 @@ private:
     std::unordered_map<nonce, place, nonce_hash> places_;
     std::unordered_map<nonce, instant, nonce_hash> doubts_; // until when it may still take effect
     sightings sightings_;
-    instant listens_at_ = never; // whoever holds a lock for a while wants to know if it is taken away
+    instant listens_at_ =
+        never; // whoever holds a lock for a while wants to know if it is taken away
     bool listens_ = false;
+    std::int64_t bell_ = 0; // who rings it wakes us
+    bool closed_ = false;
     std::optional<detail::ticker> ticker_; // goes first: it uses all of the above
 };
 

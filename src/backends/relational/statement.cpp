@@ -72,6 +72,11 @@ std::string_view common_text(query which) noexcept {
         return "UPDATE {lock} SET waiters = 0, version = version + 1 WHERE name = $1"
                " AND version = $2 AND NOT EXISTS"
                " (SELECT 1 FROM {line} WHERE name = $1 AND place > 0)";
+    case query::bell_hang:
+        return "UPDATE {bond} SET bell = $2 WHERE client = $1";
+    case query::rung_for:
+        return "SELECT n.nonce FROM {line} n JOIN {lock} l ON l.name = n.name"
+               " WHERE n.client = $1 AND n.place > 0 AND l.nonce IS NULL";
     case query::taken_from:
         return "SELECT nonce FROM {line} WHERE client = $1 AND place = -1";
     case query::taken_told:

@@ -48,16 +48,19 @@ enum class query : std::uint8_t {
     look,         ///< name, nonce → view.hpp reads it
     admit,        ///< name, nonce, bond, version or -1, waiters → fence, waiters; alone
     admit_beside, ///< name, nonce, bond, client, mode, version, waiters, within → fence, waiters
-    release,      ///< name, nonce, own bond → version, waiters, how many were woken
-    leave,        ///< name, nonce → version, waiters, how many were woken
-    next_in_line, ///< name → version, waiters, how many were woken
-    calm,         ///< name, version: nobody waits
+    release,      ///< name, nonce, own bond → version, waiters, bell
+    leave,        ///< name, nonce → version, waiters, bell
+    next_in_line, ///< name → version, waiters, bell: of the first who waits, if somebody does.
+                  ///< Where it can be done in the same statement, he has been woken
+    calm, ///< name, version: nobody waits
 
     bond_add,     ///< id, client, ttl, lock delay, bell, host, pid, purpose → id
     bond_keep,    ///< id → id
     bond_end,     ///< id, renewals → id, if it has not been renewed since
     bonds_renew,  ///< ids → id, nonce: those that are there, and what was taken from them
     bonds_remove, ///< ids
+    bell_hang,    ///< client, bell: how to wake whoever waits under its bonds
+    rung_for,     ///< client → nonce: whose turn it may be
 
     raise_fence,       ///< name, nonce, at least → fence
     force_release,     ///< name → how many held it

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <holdfast/backend.hpp>
+#include <holdfast/sql.hpp>
+
+#include <memory>
+#include <string>
+
+namespace holdfast::mysql {
+
+/// Locks in a MySQL or MariaDB database. Connecting happens by itself, when first needed; what
+/// cannot be right throws.
+[[nodiscard]] std::unique_ptr<backend> make(sql::options);
+
+/// What makes the tables, for those whose account may not.
+[[nodiscard]] std::string schema(const sql::options&);
+
+} // namespace holdfast::mysql

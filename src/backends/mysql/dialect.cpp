@@ -1,0 +1,287 @@
+#include "backends/mysql/dialect.hpp"
+#include "runtime/assert.hpp"
+
+// One statement where possible, which is a transaction by itself, and says in the same packet how
+// many rows it changed and one number more: LAST_INSERT_ID(n) is n, and makes it that number. SET
+// works from left to right, so what the conditions look at is changed last.
+//
+// Transactions lock the lock's row first. They run as READ COMMITTED, where a statement sees what
+// others have just done, and locks the rows that it finds and no gaps between them.
+
+namespace holdfast::mysql {
+
+using relational::octets;
+using relational::one_of;
+using relational::parameter;
+using relational::query;
+using relational::statement;
+using relational::table;
+
+namespace {
+
+constexpr std::string_view now = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))";
+
+// Whom to wake first: NULL if nobody waits.
+#define FIRST_BELL                                                                                 \
+    "(SELECT b.bell FROM {line} w JOIN {bond} b ON b.id = w.bond WHERE w.name = $1"                \
+    " AND w.place > 0 ORDER BY w.place LIMIT 1)"
+
+constexpr std::string_view schema_text = R"(
+CREATE TABLE IF NOT EXISTS {lock} (
+    name    VARBINARY(1024) NOT NULL PRIMARY KEY,
+    fence   BIGINT NOT NULL, -- of the last who had it alone; {passes} more came along with it
+    nonce   BINARY(16),      -- who has it alone
+    bond    BIGINT NOT NULL DEFAULT 0,
+    since   BIGINT NOT NULL, -- all times: microseconds since 1970
+    version BIGINT NOT NULL, -- changes with every change
+    shared  BIGINT NOT NULL DEFAULT 0,
+    permits BIGINT NOT NULL DEFAULT 0,
+    waiters BIGINT NOT NULL DEFAULT 0
+) ENGINE = InnoDB;
+
+CREATE TABLE IF NOT EXISTS {line} (
+    name    VARBINARY(1024) NOT NULL,
+    nonce   BINARY(16) NOT NULL,
+    place   BIGINT NOT NULL, -- 0: holds it; above: waits, in this order; -1: an operator took it
+    bond    BIGINT NOT NULL,
+    client  BIGINT NOT NULL,
+    mode    BIGINT NOT NULL,
+    permits BIGINT NOT NULL,
+    fair    BIGINT NOT NULL,
+    fence   BIGINT NOT NULL,
+    since   BIGINT NOT NULL,
+    PRIMARY KEY (name, nonce),
+    KEY by_place (name, place),
+    KEY by_bond (bond),
+    KEY by_client (client)
+) ENGINE = InnoDB;
+
+CREATE TABLE IF NOT EXISTS {bond} (
+    id         BIGINT NOT NULL PRIMARY KEY,
+    client     BIGINT NOT NULL,
+    ttl        BIGINT NOT NULL,
+    lock_delay BIGINT NOT NULL,
+    expires_at BIGINT NOT NULL,
+    renewals   BIGINT NOT NULL,
+    bell       BIGINT NOT NULL,
+    host       VARBINARY(256) NOT NULL,
+    pid        BIGINT NOT NULL,
+    purpose    VARBINARY(1024) NOT NULL,
+    KEY by_client (client)
+) ENGINE = InnoDB;
+
+CREATE TABLE IF NOT EXISTS {meta} (
+    version BIGINT NOT NULL PRIMARY KEY
+) ENGINE = InnoDB;
+INSERT IGNORE INTO {meta} VALUES (1);
+)";
+
+#define MAY_TAKE                                                                                   \
+    "(nonce IS NULL AND shared = 0 AND permits = 0 AND waiters < 2) OR nonce = VALUES(nonce)"
+
+[[nodiscard]] std::string_view own_text(query which) {
+    switch (which) {
+    case query::make_row:
+        return "INSERT IGNORE INTO {lock} (name, fence, since, version)"
+               " VALUES ($1, {now}, {now}, 1)";
+    case query::take:
+        return "INSERT INTO {lock} (name, fence, nonce, bond, since, version)"
+               " VALUES ($1, LAST_INSERT_ID({now}), $2, $3, {now}, 1)"
+               " ON DUPLICATE KEY UPDATE"
+               " fence = IF(" MAY_TAKE ", LAST_INSERT_ID(IF(nonce = VALUES(nonce), fence,"
+               " GREATEST(fence + {passes}, VALUES(fence)) + 1)), fence),"
+               " bond = IF(" MAY_TAKE ", VALUES(bond), bond),"
+               " since = IF(" MAY_TAKE ", VALUES(since), since),"
+               " version = IF(" MAY_TAKE ", version + 1, version),"
+               " nonce = IF(" MAY_TAKE ", VALUES(nonce), nonce)";
+    case query::take_beside:
+        return "START TRANSACTION;"
+               " UPDATE {lock} SET version = version + 1, since = {now},"
+               " shared = shared + ($5 = 1), permits = permits + ($5 = 2)"
+               " WHERE name = $1 AND IF($5 = 1,"
+               " permits = 0 AND (nonce IS NULL AND waiters = 0 OR nonce = $7),"
+               " nonce IS NULL AND shared = 0 AND waiters = 0 AND permits < $6)"
+               " AND NOT EXISTS (SELECT 1 FROM {line} WHERE name = $1 AND nonce = $2);"
+               " SET @holdfast = ROW_COUNT();"
+               " INSERT INTO {line} SELECT name, $2, 0, $3, $4, $5, $6, 0,"
+               " IF(nonce = $7, fence, fence + {passes}), {now}"
+               " FROM {lock} WHERE name = $1 AND @holdfast = 1;"
+               " SELECT fence, 0 FROM {line} WHERE name = $1 AND nonce = $2 AND @holdfast = 1;"
+               " COMMIT";
+    case query::join:
+        return "START TRANSACTION;"
+               " UPDATE {lock} SET version = version + 1, waiters = waiters | $7 WHERE name = $1;"
+               " INSERT IGNORE INTO {line} SELECT name, $2, version, $3, $4, $5, $6, $7 DIV 2, 0,"
+               " {now} FROM {lock} WHERE name = $1;"
+               " COMMIT";
+    case query::admit:
+        return "START TRANSACTION;"
+               " UPDATE {lock} SET fence = GREATEST(fence + {passes}, {now}) + 1, bond = $3,"
+               " since = {now}, waiters = IF($4 = -1, waiters, $5), version = version + 1,"
+               " nonce = $2"
+               " WHERE name = $1 AND (version = $4 OR $4 = -1 AND waiters < 2)"
+               " AND nonce IS NULL AND shared = 0 AND permits = 0;"
+               " SET @holdfast = ROW_COUNT();"
+               " DELETE FROM {line} WHERE name = $1 AND nonce = $2 AND @holdfast = 1;"
+               " SELECT fence, waiters FROM {lock} WHERE name = $1 AND nonce = $2"
+               " AND @holdfast = 1;"
+               " COMMIT";
+    case query::admit_beside:
+        return "START TRANSACTION;"
+               " UPDATE {lock} SET since = {now}, waiters = $7,"
+               " shared = shared + ($5 = 1), permits = permits + ($5 = 2), version = version + 1"
+               " WHERE name = $1 AND version = $6;"
+               " SET @holdfast = ROW_COUNT();"
+               " INSERT INTO {line} SELECT name, $2, 0, $3, $4, $5, 1, 0,"
+               " IF(nonce = $8, fence, fence + {passes}), {now}"
+               " FROM {lock} WHERE name = $1 AND @holdfast = 1"
+               " ON DUPLICATE KEY UPDATE place = 0, bond = VALUES(bond), fence = VALUES(fence),"
+               " since = VALUES(since);"
+               " SELECT n.fence, l.waiters FROM {line} n JOIN {lock} l ON l.name = n.name"
+               " WHERE n.name = $1 AND n.nonce = $2 AND @holdfast = 1;"
+               " COMMIT";
+    case query::release: // the bond goes after it: what is not there keeps nobody
+        return "UPDATE {lock} SET version = version + 1, waiters = LAST_INSERT_ID(waiters),"
+               " nonce = NULL WHERE name = $1 AND nonce = $2";
+    case query::leave:
+        return "START TRANSACTION;"
+               " UPDATE {lock} l JOIN {line} n ON n.name = l.name AND n.nonce = $2"
+               " SET l.shared = l.shared - (n.place = 0 AND n.mode = 1),"
+               " l.permits = l.permits - (n.place = 0 AND n.mode = 2), l.version = l.version + 1"
+               " WHERE l.name = $1;"
+               " DELETE FROM {line} WHERE name = $1 AND nonce = $2;"
+               " SET @holdfast = ROW_COUNT();"
+               " SELECT version, waiters, " FIRST_BELL " FROM {lock} WHERE name = $1"
+               " AND @holdfast = 1;"
+               " COMMIT";
+    case query::next_in_line:
+        return "SELECT version, waiters, " FIRST_BELL " FROM {lock} WHERE name = $1";
+
+    case query::bond_add:
+        return "INSERT INTO {bond} VALUES ($1, $2, $3, $4, {now} + $3, 1, $5, $6, $7, $8)"
+               " ON DUPLICATE KEY UPDATE expires_at = VALUES(expires_at), renewals = renewals + 1";
+    case query::bond_keep:
+        return "UPDATE {bond} SET expires_at = {now} + ttl, renewals = renewals + 1 WHERE id = $1";
+    case query::bond_end:
+        return "DELETE FROM {bond} WHERE id = $1 AND renewals = $2";
+    case query::bonds_renew:
+        return "UPDATE {bond} SET expires_at = {now} + ttl, renewals = renewals + 1"
+               " WHERE id IN ($1);"
+               " SELECT id, NULL FROM {bond} WHERE id IN ($1) UNION ALL"
+               " SELECT bond, nonce FROM {line} WHERE bond IN ($1) AND place = -1";
+    case query::bonds_remove:
+        return "DELETE FROM {bond} WHERE id IN ($1);"
+               " DELETE FROM {line} WHERE bond IN ($1) AND place <> 0";
+
+    case query::raise_fence:
+        return "START TRANSACTION;"
+               " UPDATE {lock} l LEFT JOIN {line} n ON n.name = l.name AND n.nonce = $2"
+               " AND n.place = 0 SET n.fence = GREATEST(n.fence, $3),"
+               " l.fence = GREATEST(l.fence, $3), l.version = l.version + 1"
+               " WHERE l.name = $1 AND (l.nonce = $2 OR n.nonce = $2);"
+               " SET @holdfast = ROW_COUNT();"
+               " SELECT fence FROM {lock} WHERE name = $1 AND @holdfast > 0;"
+               " COMMIT";
+    case query::force_release:
+        return "START TRANSACTION;"
+               " SELECT 1 FROM {lock} WHERE name = $1 FOR UPDATE;"
+               " UPDATE {line} SET place = -1 WHERE name = $1 AND place = 0;"
+               " SET @holdfast = ROW_COUNT();"
+               " INSERT IGNORE INTO {line} SELECT l.name, l.nonce, -1, l.bond, b.client, 0, 1, 0,"
+               " l.fence, {now} FROM {lock} l JOIN {bond} b ON b.id = l.bond"
+               " WHERE l.name = $1 AND l.nonce IS NOT NULL;"
+               " SET @holdfast = @holdfast + ROW_COUNT();"
+               " UPDATE {lock} SET nonce = NULL, shared = 0, permits = 0, version = version + 1"
+               " WHERE name = $1;"
+               " SELECT @holdfast;"
+               " COMMIT";
+    case query::idle_locks_remove:
+        return "DELETE FROM {lock} WHERE nonce IS NULL AND shared = 0 AND permits = 0"
+               " AND waiters = 0 AND since < {now} - $1";
+    default:
+        return {};
+    }
+}
+
+#undef MAY_TAKE
+#undef FIRST_BELL
+
+[[nodiscard]] std::string hex_of(std::string_view raw) {
+    constexpr char digits[] = "0123456789ABCDEF";
+    std::string made{"x'"};
+    for (const char c : raw) {
+        made.push_back(digits[static_cast<unsigned char>(c) >> 4]);
+        made.push_back(digits[static_cast<unsigned char>(c) & 15]);
+    }
+    return made + "'";
+}
+
+// Nothing that somebody else chose stands in a text as itself: bytes are written in digits.
+struct written {
+    std::string operator()(std::int64_t n) const { return std::to_string(n); }
+    std::string operator()(const std::string& text) const { return hex_of(text); }
+    std::string operator()(const octets& bytes) const {
+        return bytes.raw.empty() ? "NULL" : hex_of(bytes.raw);
+    }
+    std::string operator()(const one_of& some) const {
+        std::string list;
+        for (const auto id : some.ids)
+            list.append(list.empty() ? "" : ",").append(std::to_string(id));
+        return list.empty() ? "NULL" : list;
+    }
+};
+
+} // namespace
+
+std::string text_of(const statement& what, std::string_view prefix) {
+    if (what.what == query::none)
+        return what.text;
+    const auto common = relational::common_text(what.what);
+    const auto text =
+        relational::filled(common.empty() ? own_text(what.what) : common, prefix, now);
+    std::string made;
+    for (std::size_t at = 0;;) {
+        const auto dollar = text.find('$', at);
+        made.append(text, at, dollar - at);
+        if (dollar == text.npos)
+            break;
+        const auto which = static_cast<std::size_t>(text[dollar + 1] - '1');
+        HOLDFAST_ASSERT(which < what.with.size(), "a statement is given all that it names");
+        made.append(std::visit(written{}, what.with[which]));
+        at = dollar + 2;
+    }
+    if (what.what == query::release && std::get<std::int64_t>(what.with[2]) != 0)
+        made.append(relational::filled("; DELETE FROM {bond} WHERE id = ", prefix, now))
+            .append(std::visit(written{}, what.with[2]));
+    return made;
+}
+
+std::string schema(std::string_view prefix) { return relational::filled(schema_text, prefix, now); }
+
+table answer_without_rows(query which, std::uint64_t changed, std::uint64_t last_insert_id) {
+    if (changed == 0)
+        return table{};
+    const auto number = std::to_string(last_insert_id);
+    switch (which) {
+    case query::take: {
+        table made{2};
+        made.add(number);
+        made.add("0"); // whoever waits will say so
+        return made;
+    }
+    case query::release: { // whom to wake was not asked: -1
+        table made{3};
+        made.add("0");
+        made.add(number);
+        made.add("-1");
+        return made;
+    }
+    default: {
+        table made{1};
+        made.add(std::to_string(changed));
+        return made;
+    }
+    }
+}
+
+} // namespace holdfast::mysql

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "backends/relational/statement.hpp"
+
+#include <string>
+#include <vector>
+
+namespace holdfast::mysql {
+
+/// A query in the words of MySQL and MariaDB, with what it is given written into it. Where it takes
+/// several statements, these are sent together.
+[[nodiscard]] std::string text_of(const relational::statement&, std::string_view prefix);
+
+/// What makes the tables; one text.
+[[nodiscard]] std::string schema(std::string_view prefix);
+
+/// The answer to a statement that gives no rows, in the columns of its query.
+[[nodiscard]] relational::table
+answer_without_rows(relational::query, std::uint64_t changed, std::uint64_t last_insert_id);
+
+} // namespace holdfast::mysql
