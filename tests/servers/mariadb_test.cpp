@@ -75,16 +75,15 @@ TEST_F(mariadb_fixture, follows_a_primary_and_is_promoted) {
 TEST_F(mariadb_fixture, promoted_has_all_that_it_was_told) {
     mariadb_server primary{{.over = encryption::tls, .changes = binary_log::kept}};
     mariadb_server replica{{.over = encryption::tls, .replica_of = &primary}};
-    replica.sql("STOP SLAVE SQL_THREAD");
+    replica.sql("STOP SLAVE; CHANGE MASTER TO master_delay = 1; START SLAVE"); // slow, but told
     primary.sql("CREATE TABLE t (n INT)");
     primary.sql("INSERT INTO t VALUES (1)");
     const auto all = primary.sql("SELECT @@gtid_binlog_pos");
+    const mariadb_link root{{.unix_socket = replica.unix_socket(), .user = "root"}};
     EXPECT_TRUE(cli_tests::comes_true(cli_tests::patience, [&] {
-        return mariadb_link{{.unix_socket = replica.unix_socket(), .user = "root"}}.ask_for(
-                   "Gtid_IO_Pos", "SHOW SLAVE STATUS") == all;
+        return root.ask_for("Gtid_IO_Pos", "SHOW SLAVE STATUS") == all;
     }));
     primary.kill();
-    replica.sql("START SLAVE SQL_THREAD");
     replica.promote();
     EXPECT_EQ(replica.sql("SELECT n FROM t"), "1");
 }
