@@ -48,6 +48,7 @@ struct mariadb {
 };
 
 struct names {
+    // NOLINTNEXTLINE(readability-identifier-naming): GoogleTest calls it so
     template <class Kind> static std::string GetName(int) {
         return std::is_same_v<Kind, postgres> ? "postgres" : "mariadb";
     }
