@@ -148,9 +148,9 @@ INSERT IGNORE INTO {meta} VALUES (1);
                " UPDATE {lock} l JOIN {line} n ON n.name = l.name AND n.nonce = $2"
                " SET l.shared = l.shared - (n.place = 0 AND n.mode = 1),"
                " l.permits = l.permits - (n.place = 0 AND n.mode = 2), l.version = l.version + 1"
-               " WHERE l.name = $1;"
-               " DELETE FROM {line} WHERE name = $1 AND nonce = $2;"
+               " WHERE l.name = $1 AND n.place >= 0;"
                " SET @holdfast = ROW_COUNT();"
+               " DELETE FROM {line} WHERE name = $1 AND nonce = $2;"
                " SELECT version, waiters, " FIRST_BELL " FROM {lock} WHERE name = $1"
                " AND @holdfast = 1;"
                " COMMIT";

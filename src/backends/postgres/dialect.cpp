@@ -134,7 +134,7 @@ INSERT INTO {meta} SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM {meta});
                " r AS (UPDATE {lock} l SET version = l.version + 1,"
                " shared = l.shared - CASE WHEN n.place = 0 AND n.mode = 1 THEN 1 ELSE 0 END,"
                " permits = l.permits - CASE WHEN n.place = 0 AND n.mode = 2 THEN 1 ELSE 0 END"
-               " FROM n WHERE l.name = $1 RETURNING l.version, l.waiters)"
+               " FROM n WHERE l.name = $1 AND n.place >= 0 RETURNING l.version, l.waiters)"
                " SELECT r.version, r.waiters, " WAKE("AND nonce <> $2") " FROM r";
     case query::next_in_line:
         return "SELECT r.version, r.waiters, " WAKE("") " FROM {lock} r WHERE r.name = $1";
