@@ -5,12 +5,16 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace holdfast::mysql {
 
 /// Locks in a MySQL or MariaDB database. Connecting happens by itself, when first needed; what
 /// cannot be right throws.
 [[nodiscard]] std::unique_ptr<backend> make(sql::options);
+
+/// What a URL says: mysql://user:password@host:port/database?option=value…
+[[nodiscard]] sql::options options_of(std::string_view url);
 
 /// What makes the tables, for those whose account may not.
 [[nodiscard]] std::string schema(const sql::options&);

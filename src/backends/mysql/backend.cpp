@@ -9,6 +9,8 @@
 
 #include <holdfast/mysql.hpp>
 
+#include <algorithm>
+
 namespace holdfast::mysql {
 namespace {
 
@@ -161,6 +163,10 @@ std::unique_ptr<backend> make(sql::options how) {
     relational::check(engine, how);
     auto kind = std::make_shared<mysql_database>(how);
     return std::make_unique<relational::sql_backend>(std::move(how), std::move(kind), usual_port);
+}
+
+sql::options options_of(std::string_view url) {
+    return relational::options_of(engine, url.substr(std::min(url.find(':') + 1, url.size())));
 }
 
 std::string schema(const sql::options& how) {

@@ -9,6 +9,8 @@
 
 #include <holdfast/postgres.hpp>
 
+#include <algorithm>
+
 namespace holdfast::postgres {
 namespace {
 
@@ -166,6 +168,10 @@ std::unique_ptr<backend> make(sql::options how) {
     relational::check(engine, how);
     auto kind = std::make_shared<postgres_database>(how);
     return std::make_unique<relational::sql_backend>(std::move(how), std::move(kind), usual_port);
+}
+
+sql::options options_of(std::string_view url) {
+    return relational::options_of(engine, url.substr(std::min(url.find(':') + 1, url.size())));
 }
 
 std::string schema(const sql::options& how) {
