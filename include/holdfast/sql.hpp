@@ -24,6 +24,13 @@ struct tls_options {
     std::string key_file{};
 };
 
+/// What keeps others out.
+enum class locking : std::uint8_t {
+    lease,   ///< a row with a lease
+    row,     ///< and a row locked in a transaction, on a connection for each lock that is held
+    session, ///< and a lock of the server's own (advisory, GET_LOCK), all on one connection
+};
+
 /// When a lease that was not renewed is taken from its holder.
 enum class stealing : std::uint8_t {
     clock,   ///< when it is over by the server's clock, which must not jump
@@ -38,9 +45,11 @@ struct options {
     std::string database{};
     std::string table = "holdfast"; ///< the tables are called table_lock, table_line, table_bond
     tls_options tls{};
+    locking mode = locking::lease;
     stealing steal = stealing::clock;
     duration connect_timeout = std::chrono::seconds{3};
     std::uint32_t connections = 3; ///< at most, for requests; one more is for renewals
+    std::uint32_t held_rows = 16;  ///< at most, where each has a connection of its own
     bool make_tables = true;       ///< if they are not there
     duration fence_retention = std::chrono::hours{24 * 30}; ///< rows of idle names live so long
 };

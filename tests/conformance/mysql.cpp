@@ -1,4 +1,5 @@
-// How to reach the engine `mysql`: one server for all tests of a program, a database for each.
+// How to reach the engine `mysql`: one server for all tests of a program, tables of its own for
+// each test. A form for each mode.
 
 #include "conformance/engine.hpp"
 #include "gate/gate.hpp"
@@ -6,10 +7,11 @@
 
 #include <holdfast/mysql.hpp>
 
+#include <string>
+
 namespace holdfast::conformance {
 namespace {
 
-/// Started when first needed; each test has tables of its own.
 [[nodiscard]] servers::mariadb_server& the_server() {
     static servers::mariadb_server one;
     return one;
@@ -22,16 +24,12 @@ namespace {
 
 class mysql_place final : public place {
 public:
-    std::unique_ptr<backend> connect() override {
-        sql::options how;
-        how.servers = {{"127.0.0.1", gate_.port()}};
-        how.user = "holdfast";
-        how.database = "holdfast";
-        how.table = table_;
-        return mysql::make(how);
-    }
+    explicit mysql_place(const char* mode) : mode_{mode} {}
+
+    std::unique_ptr<backend> connect() override { return mysql::make(mysql::options_of(url())); }
     std::string url() const override {
-        return "mysql://holdfast@" + gate_.address() + "/holdfast?table=" + table_;
+        return "mysql://holdfast@" + gate_.address() + "/holdfast?table=" + table_ +
+               "&mode=" + mode_ + "&held_rows=64";
     }
 
     // Nobody gets through, and who was connected is cut off.
@@ -44,15 +42,18 @@ public:
 private:
     servers::gate gate_{the_server().port()};
     const std::string table_ = next_table();
+    const std::string mode_;
 };
 
-[[maybe_unused]] const bool added =
-    is_asked_for("mysql") && !servers::mariadb_server::missing() &&
-    add({
+template <sql::locking how> [[nodiscard]] bool offer(const char* form) {
+    if (!is_asked_for(form) || servers::mariadb_server::missing())
+        return false;
+    constexpr bool by_lease = how == sql::locking::lease;
+    return add({
         .promises = {.engine = "mysql",
                      .reach = reach::network,
-                     .shared = true,
-                     .permits = true,
+                     .shared = by_lease,
+                     .permits = by_lease,
                      .fair = true,
                      .lock_delay = true,
                      .fence_per_pass = true,
@@ -60,10 +61,20 @@ private:
                      .fences = fence_grade::hybrid,
                      .ttl = ttl_scope::shared,
                      .wake = wake_by::polling,
-                     .assumptions = 7},
+                     .assumptions = by_lease ? 7 : 3},
+        .called = form,
         .can_fail = true,
-        .make_place = []() -> std::unique_ptr<place> { return std::make_unique<mysql_place>(); },
+        .make_place = []() -> std::unique_ptr<place> {
+            return std::make_unique<mysql_place>(how == sql::locking::row       ? "row"
+                                                 : how == sql::locking::session ? "session"
+                                                                                : "lease");
+        },
     });
+}
+
+[[maybe_unused]] const bool leases = offer<sql::locking::lease>("mysql");
+[[maybe_unused]] const bool rows = offer<sql::locking::row>("mysql_row");
+[[maybe_unused]] const bool sessions = offer<sql::locking::session>("mysql_session");
 
 } // namespace
 } // namespace holdfast::conformance

@@ -1,4 +1,5 @@
-// How to reach the engine `postgres`: one server for all tests of a program, a database for each.
+// How to reach the engine `postgres`: one server for all tests of a program, tables of its own for
+// each test. A form for each mode.
 
 #include "conformance/engine.hpp"
 #include "gate/gate.hpp"
@@ -6,10 +7,11 @@
 
 #include <holdfast/postgres.hpp>
 
+#include <string>
+
 namespace holdfast::conformance {
 namespace {
 
-/// Started when first needed; each test has tables of its own.
 [[nodiscard]] servers::postgres_server& the_server() {
     static servers::postgres_server one;
     return one;
@@ -22,16 +24,14 @@ namespace {
 
 class postgres_place final : public place {
 public:
+    explicit postgres_place(const char* mode) : mode_{mode} {}
+
     std::unique_ptr<backend> connect() override {
-        sql::options how;
-        how.servers = {{"127.0.0.1", gate_.port()}};
-        how.user = "holdfast";
-        how.database = "holdfast";
-        how.table = table_;
-        return postgres::make(how);
+        return postgres::make(postgres::options_of(url()));
     }
     std::string url() const override {
-        return "postgres://holdfast@" + gate_.address() + "/holdfast?table=" + table_;
+        return "postgres://holdfast@" + gate_.address() + "/holdfast?table=" + table_ +
+               "&mode=" + mode_ + "&held_rows=64";
     }
 
     // Nobody gets through, and who was connected is cut off.
@@ -44,15 +44,18 @@ public:
 private:
     servers::gate gate_{the_server().port()};
     const std::string table_ = next_table();
+    const std::string mode_;
 };
 
-[[maybe_unused]] const bool added =
-    is_asked_for("postgres") && !servers::postgres_server::missing() &&
-    add({
+template <sql::locking how> [[nodiscard]] bool offer(const char* form) {
+    if (!is_asked_for(form) || servers::postgres_server::missing())
+        return false;
+    constexpr bool by_lease = how == sql::locking::lease;
+    return add({
         .promises = {.engine = "postgres",
                      .reach = reach::network,
                      .shared = true,
-                     .permits = true,
+                     .permits = by_lease,
                      .fair = true,
                      .lock_delay = true,
                      .fence_per_pass = true,
@@ -60,10 +63,20 @@ private:
                      .fences = fence_grade::hybrid,
                      .ttl = ttl_scope::shared,
                      .wake = wake_by::hint,
-                     .assumptions = 7},
+                     .assumptions = by_lease ? 7 : 3},
+        .called = form,
         .can_fail = true,
-        .make_place = []() -> std::unique_ptr<place> { return std::make_unique<postgres_place>(); },
+        .make_place = []() -> std::unique_ptr<place> {
+            return std::make_unique<postgres_place>(how == sql::locking::row       ? "row"
+                                                    : how == sql::locking::session ? "session"
+                                                                                   : "lease");
+        },
     });
+}
+
+[[maybe_unused]] const bool leases = offer<sql::locking::lease>("postgres");
+[[maybe_unused]] const bool rows = offer<sql::locking::row>("postgres_row");
+[[maybe_unused]] const bool sessions = offer<sql::locking::session>("postgres_session");
 
 } // namespace
 } // namespace holdfast::conformance

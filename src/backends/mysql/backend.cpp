@@ -25,8 +25,8 @@ constexpr int usual_port = 3306;
     capabilities can;
     can.engine = engine;
     can.reach = reach::network;
-    can.shared = true;
-    can.permits = true;
+    can.shared = how.mode == sql::locking::lease; // the server's own locks are for one
+    can.permits = how.mode == sql::locking::lease;
     can.fair = true;
     can.lock_delay = true;
     can.fence_per_pass = true;
@@ -36,7 +36,7 @@ constexpr int usual_port = 3306;
     can.wake = wake_by::polling; // a bell is rung where that is allowed
     can.assumptions = static_cast<std::uint8_t>(assumption::clock_rates_agree) |
                       static_cast<std::uint8_t>(assumption::engine_remembers);
-    if (how.steal == sql::stealing::clock)
+    if (how.steal == sql::stealing::clock && how.mode == sql::locking::lease)
         can.assumptions |= static_cast<std::uint8_t>(assumption::engine_clock_never_jumps);
     return can;
 }
@@ -51,7 +51,8 @@ constexpr int usual_port = 3306;
 constexpr std::string_view manners =
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;"
     " SET SESSION autocommit = 1, innodb_lock_wait_timeout = 1,"
-    " sql_mode = 'STRICT_ALL_TABLES', wait_timeout = 28800 /*M!100101 , max_statement_time = 8 */;"
+    " sql_mode = 'STRICT_ALL_TABLES', wait_timeout = 28800 /*M!100101 , max_statement_time = 8 */"
+    " /*M!100300 , idle_transaction_timeout = 0 */;"
     " SELECT @@global.read_only, @@version, (SELECT count(*) FROM information_schema.tables"
     " WHERE table_schema = DATABASE() AND table_name = '";
 
@@ -98,6 +99,11 @@ public:
     }
     std::string ringing(std::int64_t bell) const override {
         return bell == 0 ? std::string{} : "KILL QUERY " + std::to_string(bell);
+    }
+
+    std::string
+    front_text(relational::front_query which, const std::string& name, mode) const override {
+        return mysql::front_text(which, how_.table, name);
     }
 
     std::vector<std::string> health_questions() const override {

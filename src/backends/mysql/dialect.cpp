@@ -10,6 +10,7 @@
 
 namespace holdfast::mysql {
 
+using relational::front_query;
 using relational::octets;
 using relational::one_of;
 using relational::parameter;
@@ -68,6 +69,10 @@ CREATE TABLE IF NOT EXISTS {bond} (
     pid        BIGINT NOT NULL,
     purpose    VARBINARY(1024) NOT NULL,
     KEY by_client (client)
+) ENGINE = InnoDB;
+
+CREATE TABLE IF NOT EXISTS {row} ( -- for mode=row
+    name VARBINARY(1024) NOT NULL PRIMARY KEY
 ) ENGINE = InnoDB;
 
 CREATE TABLE IF NOT EXISTS {meta} (
@@ -206,22 +211,16 @@ INSERT IGNORE INTO {meta} VALUES (1);
 #undef MAY_TAKE
 #undef FIRST_BELL
 
-[[nodiscard]] std::string hex_of(std::string_view raw) {
-    constexpr char digits[] = "0123456789ABCDEF";
-    std::string made{"x'"};
-    for (const char c : raw) {
-        made.push_back(digits[static_cast<unsigned char>(c) >> 4]);
-        made.push_back(digits[static_cast<unsigned char>(c) & 15]);
-    }
-    return made + "'";
+[[nodiscard]] std::string bytes(std::string_view raw) {
+    return "x'" + relational::hex_of(raw) + "'";
 }
 
 // Nothing that somebody else chose stands in a text as itself: bytes are written in digits.
 struct written {
     std::string operator()(std::int64_t n) const { return std::to_string(n); }
-    std::string operator()(const std::string& text) const { return hex_of(text); }
-    std::string operator()(const octets& bytes) const {
-        return bytes.raw.empty() ? "NULL" : hex_of(bytes.raw);
+    std::string operator()(const std::string& text) const { return bytes(text); }
+    std::string operator()(const octets& some) const {
+        return some.raw.empty() ? "NULL" : bytes(some.raw);
     }
     std::string operator()(const one_of& some) const {
         std::string list;
@@ -257,6 +256,25 @@ std::string text_of(const statement& what, std::string_view prefix) {
 }
 
 std::string schema(std::string_view prefix) { return relational::filled(schema_text, prefix, now); }
+
+std::string front_text(front_query which, std::string_view prefix, std::string_view name) {
+    std::string lock = "'holdfast_";
+    lock.append(std::to_string(relational::number_of_name(prefix, name))).append("'");
+    std::string row{prefix};
+    row.append("_row");
+    switch (which) {
+    case front_query::try_session:
+        return "SELECT 1 FROM (SELECT GET_LOCK(" + lock + ", 0) AS won) tried WHERE won = 1";
+    case front_query::end_session:
+        return "DO RELEASE_LOCK(" + lock + ")";
+    case front_query::make_row:
+        return "INSERT IGNORE INTO " + row + " VALUES (" + bytes(name) + "); COMMIT";
+    case front_query::try_row:
+        return "START TRANSACTION; SELECT 1 FROM " + row + " WHERE name = " + bytes(name) +
+               " FOR UPDATE SKIP LOCKED";
+    }
+    return {};
+}
 
 table answer_without_rows(query which, std::uint64_t changed, std::uint64_t last_insert_id) {
     if (changed == 0)

@@ -11,6 +11,9 @@ namespace holdfast::mysql {
 /// several statements, these are sent together.
 [[nodiscard]] std::string text_of(const relational::statement&, std::string_view prefix);
 
+[[nodiscard]] std::string
+front_text(relational::front_query, std::string_view prefix, std::string_view name);
+
 /// What makes the tables; one text.
 [[nodiscard]] std::string schema(std::string_view prefix);
 

@@ -26,7 +26,7 @@ constexpr int usual_port = 5432;
     can.engine = engine;
     can.reach = reach::network;
     can.shared = true;
-    can.permits = true;
+    can.permits = how.mode == sql::locking::lease; // the server knows nothing of them
     can.fair = true;
     can.lock_delay = true;
     can.fence_per_pass = true;
@@ -36,7 +36,7 @@ constexpr int usual_port = 5432;
     can.wake = wake_by::hint;
     can.assumptions = static_cast<std::uint8_t>(assumption::clock_rates_agree) |
                       static_cast<std::uint8_t>(assumption::engine_remembers);
-    if (how.steal == sql::stealing::clock)
+    if (how.steal == sql::stealing::clock && how.mode == sql::locking::lease)
         can.assumptions |= static_cast<std::uint8_t>(assumption::engine_clock_never_jumps);
     return can;
 }
@@ -52,6 +52,7 @@ constexpr std::string_view manners =
     "SET lock_timeout = '250ms'; SET statement_timeout = '8s';"
     " SET default_transaction_isolation = 'read committed';"
     " SET default_transaction_read_only = off; SET standard_conforming_strings = on;"
+    " SET idle_in_transaction_session_timeout = 0;"
     " SELECT pg_is_in_recovery(), current_setting('server_encoding'),"
     " current_setting('synchronous_commit'),"; // the tables follow
 
@@ -103,6 +104,11 @@ public:
 
     std::string listening(std::int64_t client) const override {
         return "LISTEN " + channel(how_.table, client);
+    }
+
+    std::string
+    front_text(relational::front_query which, const std::string& name, mode how) const override {
+        return postgres::front_text(which, how_.table, name, how);
     }
 
     std::vector<std::string> health_questions() const override {

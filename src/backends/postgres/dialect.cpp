@@ -7,6 +7,7 @@
 
 namespace holdfast::postgres {
 
+using relational::front_query;
 using relational::query;
 
 namespace {
@@ -60,6 +61,10 @@ CREATE TABLE IF NOT EXISTS {bond} (
     pid        bigint NOT NULL,
     purpose    text   NOT NULL
 ) WITH (fillfactor = 50);
+
+CREATE TABLE IF NOT EXISTS {row} ( -- for mode=row
+    name text COLLATE "C" PRIMARY KEY
+);
 
 CREATE TABLE IF NOT EXISTS {meta} (
     version bigint PRIMARY KEY
@@ -193,6 +198,30 @@ std::string text_of(query which, std::string_view prefix) {
 }
 
 std::string schema(std::string_view prefix) { return relational::filled(schema_text, prefix, now); }
+
+std::string
+front_text(front_query which, std::string_view prefix, std::string_view name, mode how) {
+    const bool shared = how == mode::shared;
+    const auto number =
+        std::to_string(static_cast<std::int64_t>(relational::number_of_name(prefix, name)));
+    const auto text = "convert_from('\\x" + relational::hex_of(name) + "'::bytea, 'UTF8')";
+    std::string row{prefix};
+    row.append("_row");
+    switch (which) {
+    case front_query::try_session:
+        return std::string{"SELECT 1 WHERE pg_try_advisory_lock"} + (shared ? "_shared(" : "(") +
+               number + ")";
+    case front_query::end_session:
+        return std::string{"SELECT pg_advisory_unlock"} + (shared ? "_shared(" : "(") + number +
+               ")";
+    case front_query::make_row:
+        return "INSERT INTO " + row + " VALUES (" + text + ") ON CONFLICT DO NOTHING; COMMIT";
+    case front_query::try_row:
+        return "BEGIN; SELECT 1 FROM " + row + " WHERE name = " + text +
+               (shared ? " FOR SHARE" : " FOR UPDATE") + " SKIP LOCKED";
+    }
+    return {};
+}
 
 std::string channel(std::string_view prefix, std::int64_t client) {
     return relational::filled("{client}", prefix, now) + std::to_string(client);

@@ -2,6 +2,8 @@
 
 #include "backends/relational/statement.hpp"
 
+#include <holdfast/inspect.hpp>
+
 #include <string>
 #include <vector>
 
@@ -9,6 +11,9 @@ namespace holdfast::postgres {
 
 /// A query in the words of PostgreSQL, with $1, $2 … for its parameters.
 [[nodiscard]] std::string text_of(relational::query, std::string_view prefix);
+
+[[nodiscard]] std::string
+front_text(relational::front_query, std::string_view prefix, std::string_view name, mode);
 
 /// What makes the tables; one text.
 [[nodiscard]] std::string schema(std::string_view prefix);

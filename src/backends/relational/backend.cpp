@@ -1,4 +1,5 @@
 #include "backends/relational/backend.hpp"
+#include "backends/relational/front.hpp"
 #include "runtime/assert.hpp"
 
 #include <algorithm>
@@ -22,6 +23,7 @@ constexpr duration shortest_poll = 10ms, longest_poll = 500ms, longest_trust_in_
 constexpr duration a_moment = 30ms;
 /// Most leases are over by then, and need no connection to hear of an operator.
 constexpr duration listens_after = 200ms;
+constexpr duration tries_front_again_after = 200ms;
 constexpr duration longest_sleep = 60s; // where listening is sleeping
 
 [[nodiscard]] bool shares_bond(const claim& c) {
@@ -113,6 +115,17 @@ sql_backend::sql_backend(sql::options how, std::shared_ptr<database> kind, int u
         events_->link(link_state::suspended, why.detail);
     };
     lines_ = std::make_shared<pool>(hot_, database_, settings);
+    if (how_.mode != sql::locking::lease) {
+        auto lines = settings;
+        lines.opened = {};
+        lines.broken = {};
+        front_ = make_front(how_.mode,
+                            {.hot = hot_,
+                             .kind = database_,
+                             .lines = std::move(lines),
+                             .most = how_.held_rows,
+                             .lost = [this](const held& what) { front_lost(what); }});
+    }
     settings.most = 1;
     settings.first_words = database_->listening(client_);
     settings.heard = [this](const whisper& w) { heard(w); };
@@ -129,6 +142,8 @@ sql_backend::~sql_backend() {
     ticker_.reset();
     lines_->close();
     own_line_->close();
+    if (front_)
+        front_->close();
     if (ears_)
         ears_->close();
 }
@@ -149,13 +164,102 @@ conversation sql_backend::seek(call c, held what, joining join) {
         co_return;
     }
     const auto& terms = std::get<bond_terms>(bond);
-    auto trying = try_at_once(c, what, join, terms);
-    auto answered = co_await trying;
+    std::optional<attempt_answer> answered;
+    if (front_) {
+        auto winning = win_front(c, what, join, terms);
+        answered = co_await winning;
+    }
+    if (!answered) {
+        auto trying = try_at_once(c, what, join, terms);
+        answered = co_await trying;
+    }
     if (!answered) {
         auto looking = look_and_decide(c, what, join, terms);
         answered = co_await looking;
     }
+    if (front_ && !std::holds_alternative<grant>(*answered)) {
+        auto leaving = leave_front(what->nonce);
+        static_cast<void>(co_await leaving);
+    }
     events_->attempted(c.ticket, std::move(*answered));
+}
+
+/// Nothing if it is won.
+part_of<std::optional<attempt_answer>>
+sql_backend::win_front(call c, held what, joining join, bond_terms terms) {
+    if (front_->has(what->nonce))
+        co_return std::nullopt;
+    auto winning = front_->win(what, c.answer_by);
+    const auto won = co_await winning;
+    if (const auto* wrong = std::get_if<trouble>(&won))
+        co_return failed(*what, *wrong);
+    if (std::get<bool>(won))
+        co_return std::nullopt;
+    if (join == joining::queue && !has_place(what->nonce)) {
+        auto placing = take_place(c, what, terms);
+        if (auto wrong = co_await placing)
+            co_return wrong;
+    }
+    statement looks{.what = query::look, .with = {what->name, octets_of(what->nonce)}};
+    auto asked = on_hot(std::move(looks), *what, c.answer_by);
+    const auto got = co_await asked;
+    if (const auto* wrong = std::get_if<trouble>(&got))
+        co_return failed(*what, *wrong);
+    next_step next;
+    {
+        const std::lock_guard lock{guard_};
+        next = decide(
+            read_view(std::get<table>(got)), *what, how_.steal, sightings_, boot_clock::now());
+    }
+    co_return contended_by(*what, join, terms, std::move(next));
+}
+
+part_of<bool> sql_backend::leave_front(nonce n) {
+    {
+        const std::lock_guard lock{guard_};
+        fronted_.erase(n);
+    }
+    auto leaving = front_->give_up(n);
+    co_return co_await leaving;
+}
+
+conversation sql_backend::give_up_front(nonce n) {
+    auto leaving = leave_front(n);
+    static_cast<void>(co_await leaving);
+}
+
+/// The connection that kept others out has ended. They still wait for the row behind it.
+void sql_backend::front_lost(const held& what) {
+    {
+        const std::lock_guard lock{guard_};
+        const auto found = fronted_.find(what->nonce);
+        if (found == fronted_.end())
+            return; // not granted yet: whoever asks for it will find out
+        found->second.is_lost = true;
+    }
+    win_front_again(what);
+}
+
+conversation sql_backend::win_front_again(held what) {
+    auto winning = front_->win(what, boot_clock::now() + longest_doubt);
+    const auto won = co_await winning;
+    const auto* yes = std::get_if<bool>(&won);
+    bool too_late = false;
+    {
+        const std::lock_guard lock{guard_};
+        const auto found = fronted_.find(what->nonce);
+        too_late = found == fronted_.end(); // given back meanwhile
+        if (!too_late && yes != nullptr && *yes) {
+            found->second.is_lost = false;
+        } else if (!too_late && !closed_) {
+            fronts_at_ = std::min(fronts_at_, boot_clock::now() + tries_front_again_after);
+            background_->wake_at(fronts_at_);
+        }
+    }
+    if (too_late) {
+        auto leaving = front_->give_up(what->nonce);
+        static_cast<void>(co_await leaving);
+    }
 }
 
 /// Without looking first; nothing if somebody is in the way, and then we have a place if we want
@@ -184,10 +288,17 @@ sql_backend::try_at_once(call c, held what, joining join, bond_terms terms) {
     if (const auto* wrong = std::get_if<trouble>(&got))
         co_return failed(w, *wrong);
     if (!std::get<table>(got).empty())
-        co_return granted(w, terms, std::get<table>(got));
+        co_return granted(what, terms, std::get<table>(got));
     if (queued || join == joining::none)
         co_return std::nullopt;
+    auto placing = take_place(c, what, terms);
+    co_return co_await placing;
+}
 
+/// Nothing if we have one.
+part_of<std::optional<attempt_answer>>
+sql_backend::take_place(call c, held what, bond_terms terms) {
+    const auto& w = *what;
     listen_from_now_on(); // to hear when it is our turn
     statement joins{.what = query::join,
                     .with = {w.name,
@@ -229,7 +340,7 @@ sql_backend::look_and_decide(call c, held what, joining join, bond_terms terms) 
             table row{2};
             row.add(std::to_string(next.fence.value()));
             row.add("0");
-            co_return granted(w, terms, row);
+            co_return granted(what, terms, row);
         }
         case next_step::kind::wait:
             co_return contended_by(w, join, terms, std::move(next));
@@ -266,7 +377,7 @@ sql_backend::look_and_decide(call c, held what, joining join, bond_terms terms) 
         if (const auto* wrong = std::get_if<trouble>(&done))
             co_return failed(w, *wrong);
         if (next.what == next_step::kind::admit && !std::get<table>(done).empty())
-            co_return granted(w, terms, std::get<table>(done));
+            co_return granted(what, terms, std::get<table>(done));
     }
     next.look_again = a_moment; // others are quicker, again and again
     co_return contended_by(w, join, terms, std::move(next));
@@ -305,7 +416,8 @@ part_of<bool> sql_backend::sweep(call c, held what, next_step next) {
     co_return true;
 }
 
-attempt_answer sql_backend::granted(const claim& w, const bond_terms& terms, const table& row) {
+attempt_answer sql_backend::granted(const held& what, const bond_terms& terms, const table& row) {
+    const auto& w = *what;
     const bool others_wait = row.number(0, 1) != 0;
     grant given{.nonce = w.nonce, .fence = {}, .reserved = 0, .terms = terms};
     {
@@ -317,6 +429,14 @@ attempt_answer sql_backend::granted(const claim& w, const bond_terms& terms, con
             return failure{make_error_code(errc::backend_unavailable),
                            applied::maybe,
                            "what was to keep it was lost meanwhile"};
+        if (front_) {
+            const bool is_lost = !front_->has(w.nonce);
+            fronted_.insert_or_assign(w.nonce, fronted{what, terms.bond, is_lost});
+            if (is_lost) {
+                fronts_at_ = boot_clock::now();
+                background_->wake_at(fronts_at_);
+            }
+        }
         given.terms = known->second.terms; // it may have been renewed since we asked
         if (!listens_ && listens_at_ == never) {
             listens_at_ = boot_clock::now() + listens_after;
@@ -548,8 +668,16 @@ conversation sql_backend::prolong(call c, std::vector<bond_id> bonds) {
 }
 
 void sql_backend::forget(bond_id bond) {
-    const std::lock_guard lock{guard_};
-    bonds_.erase(bond);
+    std::vector<nonce> fronts;
+    {
+        const std::lock_guard lock{guard_};
+        bonds_.erase(bond);
+        for (const auto& [n, one] : fronted_)
+            if (one.bond == bond)
+                fronts.push_back(n);
+    }
+    for (const auto& each : fronts)
+        give_up_front(each);
 }
 
 // ------------------------------------------------------------------------------------ giving back
@@ -566,6 +694,10 @@ conversation sql_backend::give_back(call c, held what, grant given) {
     if (w.mode == mode::exclusive) {
         gives.what = query::release;
         gives.with.emplace_back(own ? bond : std::int64_t{0});
+    }
+    if (front_) { // first: whoever is woken by the rest finds it free
+        auto leaving = leave_front(what->nonce);
+        static_cast<void>(co_await leaving);
     }
     auto asked = on_hot(std::move(gives), w, c.answer_by);
     const auto got = co_await asked;
@@ -616,6 +748,10 @@ void sql_backend::withdraw(const call& c, const held& what) { take_back(c, what)
 conversation sql_backend::take_back(call c, held what) {
     const auto& w = *what;
     bool certain = true;
+    if (front_) {
+        auto leaving = leave_front(what->nonce);
+        static_cast<void>(co_await leaving);
+    }
     for (const auto which : {query::release, query::leave}) {
         statement goes{.what = which, .with = {w.name, octets_of(w.nonce)}};
         if (which == query::release) {
@@ -677,6 +813,8 @@ void sql_backend::close(instant by) {
     }
     lines_->close();
     own_line_->close();
+    if (front_)
+        front_->close();
     if (ears_)
         ears_->close();
 }
@@ -684,13 +822,25 @@ void sql_backend::close(instant by) {
 // --------------------------------------------------------------------------------- what we hear
 
 instant sql_backend::on_time(instant now) {
+    std::vector<held> lost;
+    bool listen = false;
+    auto next = never;
     {
         const std::lock_guard lock{guard_};
-        if (now < listens_at_)
-            return listens_at_;
+        if (now >= fronts_at_) {
+            fronts_at_ = never;
+            for (const auto& [_, one] : fronted_)
+                if (one.is_lost)
+                    lost.push_back(one.what);
+        }
+        listen = now >= listens_at_;
+        next = std::min(fronts_at_, listen ? never : listens_at_);
     }
-    listen_from_now_on();
-    return never;
+    for (const auto& each : lost)
+        win_front_again(each);
+    if (listen)
+        listen_from_now_on();
+    return next;
 }
 
 void sql_backend::listen_from_now_on() {
@@ -780,6 +930,8 @@ void sql_backend::heard(const whisper& said) {
 }
 
 conversation sql_backend::taken(nonce about) {
+    if (front_)
+        give_up_front(about);
     events_->grant_lost(about);
     statement tells{.what = query::taken_told, .with = {octets_of(about)}};
     asking asked{*own_line_, std::move(tells), {}, boot_clock::now() + longest_doubt};

@@ -44,6 +44,10 @@ public:
     [[nodiscard]] virtual std::string sleeping() const { return {}; }
     [[nodiscard]] virtual std::string ringing(std::int64_t /*bell*/) const { return {}; }
 
+    /// Only for modes in which the server itself keeps others out.
+    [[nodiscard]] virtual std::string
+    front_text(front_query, const std::string& name, mode) const = 0;
+
     /// What is good about this server and what is not, from the answers to these.
     [[nodiscard]] virtual std::vector<std::string> health_questions() const = 0;
     [[nodiscard]] virtual std::vector<finding> health(const std::vector<table>&) const = 0;
@@ -70,6 +74,8 @@ private:
     instant by_;
     answer answer_;
 };
+
+class front;
 
 class sql_backend final : public backend {
 public:
@@ -123,12 +129,18 @@ private:
 
     // Conversations, and parts of them.
     conversation seek(call, held, joining);
+    part_of<std::optional<attempt_answer>> win_front(call, held, joining, bond_terms);
+    part_of<std::optional<attempt_answer>> take_place(call, held, bond_terms);
     part_of<std::optional<attempt_answer>> try_at_once(call, held, joining, bond_terms);
     part_of<attempt_answer> look_and_decide(call, held, joining, bond_terms);
     part_of<bool> sweep(call, held, next_step);
     conversation take_back(call, held);
     conversation give_back(call, held, grant);
     conversation wake_next(std::string name);
+    conversation win_front_again(held);
+    conversation give_up_front(nonce);
+    part_of<bool> leave_front(nonce);
+    void front_lost(const held&);
     conversation prolong(call, std::vector<bond_id>);
     conversation tell_what_is_there(call, std::string pattern);
     conversation tell_health(call);
@@ -148,7 +160,7 @@ private:
 
     [[nodiscard]] statement addition(bond_id, const claim&) const;
     [[nodiscard]] asking on_hot(statement, const claim&, instant by);
-    [[nodiscard]] attempt_answer granted(const claim&, const bond_terms&, const table&);
+    [[nodiscard]] attempt_answer granted(const held&, const bond_terms&, const table&);
     [[nodiscard]] attempt_answer contended_by(const claim&, joining, const bond_terms&, next_step);
     [[nodiscard]] attempt_answer failed(const claim&, const trouble&);
     [[nodiscard]] bool has_place(const nonce&);
@@ -163,6 +175,7 @@ private:
     std::shared_ptr<pool> lines_;    // for what somebody waits for
     std::shared_ptr<pool> own_line_; // for renewals, and for listening
     std::shared_ptr<pool> ears_;     // where listening is sleeping
+    std::unique_ptr<front> front_;   // not in mode=lease
     backend_events* events_ = nullptr;
 
     struct nonce_hash {
@@ -173,8 +186,15 @@ private:
     std::map<duration, common_bond> common_; // by ttl
     std::unordered_map<bond_id, known_bond> bonds_;
     std::unordered_map<nonce, place, nonce_hash> places_;
-    std::unordered_map<nonce, instant, nonce_hash> doubts_; // until when it may still take effect
+    struct fronted {
+        held what;
+        bond_id bond{};
+        bool is_lost = false;
+    };
+    std::unordered_map<nonce, fronted, nonce_hash> fronted_; // grants that the server keeps, too
+    std::unordered_map<nonce, instant, nonce_hash> doubts_;  // until when it may still take effect
     sightings sightings_;
+    instant fronts_at_ = never; // when those that were lost are tried for again
     instant listens_at_ =
         never; // whoever holds a lock for a while wants to know if it is taken away
     bool listens_ = false;

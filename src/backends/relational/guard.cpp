@@ -3,20 +3,8 @@
 #include <holdfast/sql.hpp>
 
 namespace holdfast::sql {
-namespace {
 
-[[nodiscard]] std::string hex_of(std::string_view text) {
-    constexpr char digits[] = "0123456789abcdef";
-    std::string made;
-    for (const char c : text) {
-        made.push_back(digits[static_cast<unsigned char>(c) >> 4]);
-        made.push_back(digits[static_cast<unsigned char>(c) & 15]);
-    }
-    return made;
-}
-
-} // namespace
-
+using relational::hex_of;
 // The fence of a lease is that of the grant, or one of those that came along with it. No name can
 // be anything but a name here: it is written in digits.
 std::string

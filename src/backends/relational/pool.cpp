@@ -361,6 +361,8 @@ void line::end(pool& of, const trouble& why, pool::afterwards& then) {
     std::erase_if(of.lines_, [this](const auto& one) { return one.get() == this; });
     if (of.closed_)
         return;
+    if (was == state::open && of.settings_.ended)
+        then.insert(then.begin(), [whose = of.shared_from_this()] { whose->settings_.ended(); });
     if (was != state::open || why.what == trouble::kind::elsewhere)
         return of.cannot_open(why, then);
     if (of.lines_.empty() && std::exchange(of.was_open_, false) && of.settings_.broken)

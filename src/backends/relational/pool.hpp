@@ -48,6 +48,7 @@ struct pool_settings {
     std::function<void(const whisper&)> heard{};
     std::function<void()> opened{};
     std::function<void(const failure&)> broken{};
+    std::function<void()> ended{}; ///< one that was open is no more
 };
 
 using on_answer = std::function<void(answer&&)>;

@@ -23,6 +23,32 @@ std::string_view table::text(std::size_t row, std::size_t column) const {
     return cell ? std::string_view{*cell} : std::string_view{};
 }
 
+// FNV-1a, and then mixed: what differs in the last letter differs everywhere.
+std::uint64_t number_of_name(std::string_view table, std::string_view name) noexcept {
+    std::uint64_t hash = 14695981039346656037U;
+    const auto add = [&](char c) {
+        hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
+    };
+    for (const char c : table)
+        add(c);
+    add('\0');
+    for (const char c : name)
+        add(c);
+    hash = (hash ^ (hash >> 33)) * 0xff51afd7ed558ccdU;
+    hash = (hash ^ (hash >> 33)) * 0xc4ceb9fe1a85ec53U;
+    return hash ^ (hash >> 33);
+}
+
+std::string hex_of(std::string_view raw) {
+    constexpr char digits[] = "0123456789abcdef";
+    std::string made;
+    for (const char c : raw) {
+        made.push_back(digits[static_cast<unsigned char>(c) >> 4]);
+        made.push_back(digits[static_cast<unsigned char>(c) & 15]);
+    }
+    return made;
+}
+
 std::string filled(std::string_view text, std::string_view prefix, std::string_view now) {
     std::string made;
     for (std::size_t at = 0; at < text.size();) {

@@ -52,7 +52,7 @@ enum class query : std::uint8_t {
     leave,        ///< name, nonce → version, waiters, bell
     next_in_line, ///< name → version, waiters, bell: of the first who waits, if somebody does.
                   ///< Where it can be done in the same statement, he has been woken
-    calm, ///< name, version: nobody waits
+    calm,         ///< name, version: nobody waits
 
     bond_add,     ///< id, client, ttl, lock delay, bell, host, pid, purpose → id
     bond_keep,    ///< id → id
@@ -74,6 +74,14 @@ enum class query : std::uint8_t {
     none, // not a query: their number
 };
 inline constexpr std::size_t query_count = static_cast<std::size_t>(query::none);
+
+/// What is said where the server itself keeps others out (front.hpp); with a name written into it.
+enum class front_query : std::uint8_t {
+    try_session, ///< a row: won
+    end_session,
+    make_row,
+    try_row, ///< a row: won; begins a transaction
+};
 
 /// Bytes that are no text.
 struct octets {
@@ -115,6 +123,11 @@ private:
     std::size_t columns_;
     std::vector<std::optional<std::string>> cells_;
 };
+
+/// The same for a name in each process, and hardly ever for two.
+[[nodiscard]] std::uint64_t number_of_name(std::string_view table, std::string_view name) noexcept;
+
+[[nodiscard]] std::string hex_of(std::string_view raw);
 
 /// Puts words in the place of {words}: the names of the tables, and what a dialect says of its own.
 [[nodiscard]] std::string

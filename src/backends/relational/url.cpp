@@ -10,7 +10,15 @@ void set_option(const detail::url_text& text,
                 sql::options& o,
                 std::string_view name,
                 const std::string& value) {
-    if (name == "steal") {
+    if (name == "mode") {
+        if (value != "lease" && value != "row" && value != "session")
+            text.refuse("mode is lease, row or session");
+        o.mode = value == "lease" ? sql::locking::lease
+                 : value == "row" ? sql::locking::row
+                                  : sql::locking::session;
+    } else if (name == "held_rows") {
+        o.held_rows = static_cast<std::uint32_t>(text.count(name, value, 1, 1000));
+    } else if (name == "steal") {
         if (value != "clock" && value != "observe" && value != "both")
             text.refuse("steal is clock, observe or both");
         o.steal = value == "clock"     ? sql::stealing::clock
@@ -40,7 +48,8 @@ void set_option(const detail::url_text& text,
         o.fence_retention = text.time(name, value);
     } else {
         text.no_such_option(name,
-                            "steal, table, make_tables, password_file, tls, ca, cert, key, verify, "
+                            "mode, steal, held_rows, table, make_tables, password_file, tls, ca, "
+                            "cert, key, verify, "
                             "connect_timeout, connections and fence_retention");
     }
 }
@@ -97,6 +106,8 @@ void check(const char* engine, const sql::options& o) {
         text.refuse("ca, cert, key and verify belong to TLS: write tls=yes");
     if (o.connect_timeout <= duration::zero())
         text.refuse("connect_timeout is more than nothing");
+    if (o.held_rows == 0)
+        text.refuse("held_rows is 1 at least");
     if (o.connections == 0)
         text.refuse("connections is 1 at least");
     if (o.fence_retention < std::chrono::hours{1})
