@@ -164,6 +164,14 @@ private:
     const capabilities able_;
 };
 
+/// In quotes, of which those in it are doubled.
+[[nodiscard]] std::string as_name(const std::string& text) {
+    std::string made{'"'};
+    for (const char c : text)
+        made.append(c == '"' ? 2 : 1, c);
+    return made + '"';
+}
+
 std::unique_ptr<backend> open_url(const detail::engine_url& url) {
     return make(relational::options_of(engine, url.rest));
 }
@@ -180,9 +188,17 @@ sql::options options_of(std::string_view url) {
     return relational::options_of(engine, url.substr(std::min(url.find(':') + 1, url.size())));
 }
 
+// What somebody else makes is not yet ours to use.
 std::string schema(const sql::options& how) {
     relational::check(engine, how);
-    return postgres::schema(how.table);
+    auto text = postgres::schema(how.table);
+    if (!how.user.empty())
+        text += relational::filled("GRANT SELECT, INSERT, UPDATE, DELETE ON {lock}, {line}, {bond},"
+                                   " {meta} TO ",
+                                   how.table,
+                                   "") +
+                as_name(how.user) + ";\n";
+    return text;
 }
 
 } // namespace holdfast::postgres
