@@ -5,6 +5,7 @@
 #include "help.hpp"
 #include "man_page.hpp"
 #include "manual.hpp"
+#include "schema.hpp"
 #include "text.hpp"
 #include "torture/worker.hpp"
 
@@ -470,6 +471,15 @@ verb parse_offspring(int (*work)(pid_t), const words& arguments) {
     return offspring_verb{.work = work, .parent = parent};
 }
 
+verb parse_schema(const words& arguments) {
+    verb_parser parser{"schema"};
+    const url_option url{parser.app()};
+    if (auto help = parser.parse(arguments)) {
+        return *help;
+    }
+    return text_asked_for{schema_for(url.value())};
+}
+
 // ----------------------------------------------------------------------------- about ourselves
 
 verb parse_completion(const words& arguments) {
@@ -506,6 +516,7 @@ const std::map<std::string_view, parse_verb>& parsers() {
                                                             {"doctor", parse_doctor},
                                                             {"torture", parse_torture},
                                                             {"bench", parse_bench},
+                                                            {"schema", parse_schema},
                                                             {"completion", parse_completion},
                                                             {"man", parse_man}};
     return all;

@@ -282,6 +282,27 @@ verb bench() {
                          {"holdfast bench sqlite:/var/lib/locks.db --processes 8 --json"}}};
 }
 
+verb schema() {
+    return {
+        .name = "schema",
+        .synopsis = "schema [URL]",
+        .summary = "the tables of a database, for accounts that may not make them",
+        .about = "Prints the SQL that makes the tables of an engine in a database. Nobody is asked "
+                 "or told: give it to somebody who may create tables there. An account that may do "
+                 "so itself does not need it.",
+        .usage = {"[OPTIONS] [URL]"},
+        .arguments = {a_url()},
+        .sections = {{"",
+                      {{.names = {"-u", "--url"},
+                        .value = a_url(),
+                        .text = "the same as URL; else $HOLDFAST_URL"}}}},
+        .notes = {"The names of the tables, and on PostgreSQL the user who may use them, are those "
+                  "of the URL. On MySQL and MariaDB, the user needs SELECT, INSERT, UPDATE and "
+                  "DELETE there."},
+        .examples = {{"holdfast schema postgres://app@db1/shop | psql -h db1 -U postgres shop"},
+                     {"holdfast schema mysql://app@db1/shop | mariadb -h db1 -u root -p shop"}}};
+}
+
 verb completion() {
     return {.name = "completion",
             .synopsis = "completion SHELL",
@@ -318,6 +339,7 @@ const std::vector<verb>& all_verbs() {
                                          doctor(),
                                          torture(),
                                          bench(),
+                                         schema(),
                                          completion(),
                                          man()};
     return pages;
@@ -382,6 +404,16 @@ const std::vector<engine_url>& urls() {
          "zookeeper://[USER:PASSWORD@]HOST[:PORT],…[/PATH]",
          "ZooKeeper, where Java's Curator has its locks. ?session=TIME says how long the dead keep "
          "theirs"},
+#endif
+#ifdef HOLDFAST_HAS_POSTGRES
+        {"postgres://",
+         "postgres://[USER[:PASSWORD]@]HOST[:PORT],…/DATABASE",
+         "tables of a PostgreSQL database. Of several servers, the one that writes"},
+#endif
+#ifdef HOLDFAST_HAS_MYSQL
+        {"mysql://",
+         "mysql://[USER[:PASSWORD]@]HOST[:PORT],…/DATABASE",
+         "tables of a MySQL or MariaDB database"},
 #endif
 #ifdef HOLDFAST_HAS_QUORUM
         {"quorum:", "quorum:URL,URL,URL", "a majority of engines that know nothing of each other"},

@@ -94,7 +94,7 @@ struct variable {
 [[nodiscard]] const std::vector<variable>& environment();
 
 /// Not __DATE__: the same source gives the same page.
-inline constexpr std::string_view last_changed = "2026-11-15";
+inline constexpr std::string_view last_changed = "2026-11-16";
 
 inline constexpr std::string_view what_it_is = "holdfast holds distributed locks.";
 inline constexpr std::string_view which_engine =

@@ -106,7 +106,12 @@ INSTANTIATE_TEST_SUITE_P(
         mistake{"bench_unknown_scheme", {"bench", "gopher://x"}},
         mistake{"bench_without_time", {"bench", "--seconds", "0"}},
         mistake{"bench_without_threads", {"bench", "--threads", "0"}},
-        mistake{"bench_many_processes", {"bench", "--processes", "100000"}}),
+        mistake{"bench_many_processes", {"bench", "--processes", "100000"}},
+        mistake{"schema_of_a_file", {"schema"}},
+        mistake{"schema_of_a_quorum", {"schema", "quorum:mysql://a/d,mysql://b/d,mysql://c/d"}},
+        mistake{"schema_of_no_scheme", {"schema", "shop"}},
+        mistake{"schema_two_urls", {"schema", "mysql://a/d", "-u", "mysql://b/d"}},
+        mistake{"schema_without_database", {"schema", "postgres://a"}}),
     [](const auto& made) { return std::string{made.param.name}; });
 
 class bad_place : public workshop {
