@@ -139,8 +139,23 @@ void pool::finish(request&& asked, answer&& what, afterwards& then) {
     });
 }
 
+/// Whoever reads it wants to know which server it was.
+trouble pool::on_this_server(trouble why) const {
+    why.why.detail = settings_.servers[server_].text() + ": " + why.why.detail;
+    return why;
+}
+
+trouble pool::why_nobody_was_free() const {
+    if (std::ranges::any_of(lines_,
+                            [](const auto& one) { return one->state_ == line::state::open; }))
+        return unanswered("no connection was free in time");
+    return refusal_ ? *refusal_ : on_this_server(unanswered("the server did not answer in time"));
+}
+
 // Each of the servers is tried once before those who wait hear that there is none.
-void pool::cannot_open(const trouble& why, afterwards& then) {
+void pool::cannot_open(const trouble& refused, afterwards& then) {
+    const auto why = on_this_server(refused);
+    refusal_ = why;
     server_ = (server_ + 1) % settings_.servers.size();
     if (++refused_in_a_row_ < settings_.servers.size())
         return open_line(then);
@@ -168,7 +183,7 @@ instant pool::on_time(instant now) {
                 ++each;
                 continue;
             }
-            finish(std::move(*each), not_sent(unanswered("no connection was free in time")), then);
+            finish(std::move(*each), not_sent(why_nobody_was_free()), then);
             each = waiting_.erase(each);
         }
         for (const auto& one : std::vector{lines_}) {
@@ -279,6 +294,7 @@ line::greet(std::shared_ptr<line> self, std::shared_ptr<pool> of, std::uint64_t 
         self->give_up_ = never;
         of->refused_in_a_row_ = 0;
         of->back_off_ = {};
+        of->refusal_.reset();
         if (of->settings_.opened && !std::exchange(of->was_open_, true))
             then.emplace_back([of] { of->settings_.opened(); });
         of->send_what_can_be(then);

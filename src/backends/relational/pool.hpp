@@ -87,6 +87,8 @@ private:
     void open_line(afterwards&);
     void finish(request&&, answer&&, afterwards&);
     void cannot_open(const trouble&, afterwards&);
+    [[nodiscard]] trouble on_this_server(trouble) const;
+    [[nodiscard]] trouble why_nobody_was_free() const;
     [[nodiscard]] instant on_time(instant now);
 
     const std::shared_ptr<detail::reactor> reactor_;
@@ -96,6 +98,7 @@ private:
     std::mutex guard_;                 // everything below, the lines, and their wires
     std::size_t server_ = 0;           // the one that we believe to write
     std::size_t refused_in_a_row_ = 0; // servers, since one was open
+    std::optional<trouble> refusal_;   // the last of them
     instant retry_at_{};
     duration back_off_{};
     std::deque<request> waiting_;
