@@ -14,6 +14,11 @@ struct meaning {
     const char* sentence; // null: the server's own words
 };
 
+// MariaDB says the same if it wants TLS, and nothing of it.
+constexpr const char* refused_user = "the server refused user or password, or wants TLS";
+// The library's words have a number, which is often that of another error.
+constexpr const char* nobody_there = "nobody takes connections there";
+
 // A statement that the server answers with an error was rolled back; one that it did not answer
 // may have been carried out.
 constexpr meaning meanings[] = {
@@ -37,15 +42,16 @@ constexpr meaning meanings[] = {
      errc::backend_unavailable,
      applied::no,
      "this server is a replica, or does not write for another reason"},
-    {1045, kind::plain, errc::backend_refused, applied::no, "the server refused user or password"},
-    {1698, kind::plain, errc::backend_refused, applied::no, "the server refused user or password"},
+    {1045, kind::plain, errc::backend_refused, applied::no, refused_user},
+    {1698, kind::plain, errc::backend_refused, applied::no, refused_user},
+    {2002, kind::unusable, errc::backend_unavailable, applied::no, nobody_there},
+    {2003, kind::unusable, errc::backend_unavailable, applied::no, nobody_there},
     {1044, kind::plain, errc::backend_refused, applied::no, nullptr},
     {1049, kind::plain, errc::backend_refused, applied::no, nullptr},
     {1142, kind::plain, errc::backend_refused, applied::no, nullptr},
     {1143, kind::plain, errc::backend_refused, applied::no, nullptr},
     {1227, kind::plain, errc::backend_refused, applied::no, nullptr},
     {1130, kind::plain, errc::backend_refused, applied::no, nullptr},        // not from this host
-    {2026, kind::plain, errc::backend_refused, applied::no, nullptr},        // TLS
     {1146, kind::unusable, errc::backend_unavailable, applied::no, nullptr}, // the tables are gone
     {1040, kind::plain, errc::backend_unavailable, applied::no, nullptr},
     {1203, kind::plain, errc::backend_unavailable, applied::no, nullptr},
@@ -66,6 +72,10 @@ trouble trouble_of(unsigned number, std::string_view words) {
                     {make_error_code(one.code),
                      one.effect,
                      one.sentence != nullptr ? one.sentence : said}};
+    // TLS: what time will not change. The rest is a connection that was cut.
+    if (number == 2026 &&
+        (said.find("ertificate") != said.npos || said.find("required") != said.npos))
+        return {kind::plain, {make_error_code(errc::backend_refused), applied::no, said}};
     if (number >= 2000 && number < 3000)
         return {kind::unusable, {make_error_code(errc::backend_unavailable), applied::maybe, said}};
     return {kind::plain, {make_error_code(errc::backend_refused), applied::no, said}};

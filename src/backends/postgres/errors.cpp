@@ -50,6 +50,10 @@ constexpr meaning meanings[] = {
 
 /// One line, without the frame that the library puts around it.
 [[nodiscard]] std::string plain_words(std::string_view words) {
+    constexpr std::string_view failed = " failed: ";
+    if (const auto at = words.find(failed);
+        words.starts_with("connection to server") && at != words.npos)
+        words.remove_prefix(at + failed.size());
     for (const std::string_view frame : {"FATAL:", "ERROR:", "PANIC:"})
         if (const auto at = words.find(frame); at != words.npos) {
             words.remove_prefix(at + frame.size());
@@ -60,6 +64,11 @@ constexpr meaning meanings[] = {
     while (!line.empty() && line.back() == ' ')
         line.pop_back();
     return line;
+}
+
+/// TLS that cannot be had or trusted. Other words about it are of a connection that was cut.
+[[nodiscard]] bool will_not_change(std::string_view words) {
+    return words.find("ertificate") != words.npos || words.find("SSL was required") != words.npos;
 }
 
 } // namespace
@@ -88,6 +97,10 @@ trouble no_connection(std::string_view words) {
     if (words.find("no password supplied") != words.npos)
         meant.why = {
             make_error_code(errc::backend_refused), applied::no, "the server wants a password"};
+    else if (words.find("expected authentication request") != words.npos)
+        meant.why.detail = "somebody answers who is no PostgreSQL server";
+    else if (state.empty() && will_not_change(said))
+        meant = {kind::plain, {make_error_code(errc::backend_refused), applied::no, said}};
     meant.why.applied = applied::no;
     return meant;
 }
