@@ -127,9 +127,11 @@ decide(const view& seen, const claim& c, sql::stealing how, sightings& sights, i
     bool queue_blocks = false;
     std::int64_t others = 0; // who will still wait when we are in
     int shown = 0;
+    std::int64_t last_shown = 0;
     for (const auto& r : seen.rows) {
         const bool mine = r.nonce == c.nonce;
         shown += r.place > 0 ? 1 : 0;
+        last_shown = std::max(last_shown, r.place);
         if (!r.kept_by) {
             next.rubbish.push_back(r);
             continue;
@@ -166,7 +168,11 @@ decide(const view& seen, const claim& c, sql::stealing how, sightings& sights, i
         next.what = next_step::kind::sweep;
         return next;
     }
-    next.waiters_after = shown < waiters_shown ? others : seen.waiters; // else there may be more
+    const bool all_shown = shown < waiters_shown; // else there may be more
+    next.waiters_after = all_shown ? others : seen.waiters;
+    const bool behind_all = seen.my_place == 0 || seen.my_place > last_shown;
+    if (!all_shown && behind_all && (seen.waiters & fair_ones_wait) != 0)
+        queue_blocks = true; // a fair one may be among those who are not shown
     next.ahead = seen.ahead + 1;
     // Who reads under his own write waits for nobody.
     const bool inside = c.within && holding.alone == 1 && holding.writer == *c.within;
