@@ -2,6 +2,7 @@
 
 #include <holdfast/clock.hpp>
 #include <holdfast/fence.hpp>
+#include <holdfast/lease.hpp>
 
 #include <cstdint>
 #include <string>
@@ -62,5 +63,22 @@ enum class dialect : std::uint8_t { postgres, mysql };
 /// commits only what its holder was entitled to, whatever the clocks did.
 [[nodiscard]] std::string
 guard(dialect, std::string_view name, holdfast::fence, std::string_view table = "holdfast");
+
+[[nodiscard]] inline std::string
+guard(dialect how, const lease& held, std::string_view table = "holdfast") {
+    return guard(how, held.name(), held.fence(), table);
+}
+
+/// For rows in any other database, which have a column for the fence of the last who wrote them:
+///
+///     UPDATE account SET balance = 7, <sets> WHERE id = 42 AND <demands>
+///
+/// changes no row if somebody newer was there before. A new holder does so once before it reads,
+/// and sets nothing but the fence: then what a former one sends late finds a larger number.
+struct fence_column {
+    std::string sets;
+    std::string demands;
+};
+[[nodiscard]] fence_column fenced(holdfast::fence, std::string_view column = "fence");
 
 } // namespace holdfast::sql

@@ -53,7 +53,7 @@ constexpr std::string_view manners =
     " SET SESSION autocommit = 1, innodb_lock_wait_timeout = 1,"
     " sql_mode = 'STRICT_ALL_TABLES', wait_timeout = 28800 /*M!100101 , max_statement_time = 8 */"
     " /*M!100300 , idle_transaction_timeout = 0 */;"
-    " SELECT @@global.read_only, @@version, (SELECT count(*) FROM information_schema.tables"
+    " SELECT @@global.read_only, CONNECTION_ID(), (SELECT count(*) FROM information_schema.tables"
     " WHERE table_schema = DATABASE() AND table_name = '";
 
 using grade = finding::grade;
@@ -75,6 +75,8 @@ public:
         if (const auto* wrong = std::get_if<trouble>(&said))
             co_return *wrong;
         const auto& state = std::get<table>(said);
+        if (state.number(0, 1) != line->session())
+            co_return refused(relational::a_pooler_answers);
         if (state.number(0, 0) != 0) // also if we were allowed to
             co_return trouble_of(1290, "");
         if (state.number(0, 2) == 0) {

@@ -200,9 +200,6 @@ INSERT IGNORE INTO {meta} VALUES (1);
                " WHERE name = $1;"
                " SELECT @holdfast;"
                " COMMIT";
-    case query::idle_locks_remove:
-        return "DELETE FROM {lock} WHERE nonce IS NULL AND shared = 0 AND permits = 0"
-               " AND waiters = 0 AND since < {now} - $1";
     default:
         return {};
     }
@@ -264,7 +261,7 @@ std::string front_text(front_query which, std::string_view prefix, std::string_v
     row.append("_row");
     switch (which) {
     case front_query::try_session:
-        return "SELECT 1 FROM (SELECT GET_LOCK(" + lock + ", 0) AS won) tried WHERE won = 1";
+        return "SELECT GET_LOCK(" + lock + ", 0)";
     case front_query::end_session:
         return "DO RELEASE_LOCK(" + lock + ")";
     case front_query::make_row:

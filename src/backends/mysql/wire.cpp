@@ -87,6 +87,9 @@ public:
     int descriptor() const noexcept override {
         return static_cast<int>(mysql_get_socket(&connection_));
     }
+    std::int64_t session() const noexcept override {
+        return static_cast<std::int64_t>(mysql_thread_id(&connection_));
+    }
     std::optional<trouble> failed() const override { return trouble_; }
 
     progress advance() override {

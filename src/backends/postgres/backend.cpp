@@ -54,7 +54,7 @@ constexpr std::string_view manners =
     " SET default_transaction_read_only = off; SET standard_conforming_strings = on;"
     " SET idle_in_transaction_session_timeout = 0;"
     " SELECT pg_is_in_recovery(), current_setting('server_encoding'),"
-    " current_setting('synchronous_commit'),"; // the tables follow
+    " current_setting('synchronous_commit'), pg_backend_pid(),"; // the tables follow
 
 using grade = finding::grade;
 
@@ -78,6 +78,8 @@ public:
         const auto& state = std::get<table>(said);
         if (state.text(0, 0) == "t")
             co_return trouble_of("25006", "");
+        if (state.number(0, 3) != line->session())
+            co_return refused(relational::a_pooler_answers);
         if (state.text(0, 1) != "UTF8" && state.text(0, 1) != "SQL_ASCII")
             co_return refused("the database's encoding is " + std::string{state.text(0, 1)} +
                               ", and names need UTF8");
@@ -87,7 +89,7 @@ public:
             if (const auto* wrong = std::get_if<trouble>(&done))
                 co_return *wrong;
         }
-        if (state.text(0, 3) != "t") {
+        if (state.text(0, 4) != "t") {
             auto making = make_tables(line);
             if (const auto wrong = co_await making)
                 co_return wrong;
@@ -194,7 +196,7 @@ std::string schema(const sql::options& how) {
     auto text = postgres::schema(how.table);
     if (!how.user.empty())
         text += relational::filled("GRANT SELECT, INSERT, UPDATE, DELETE ON {lock}, {line}, {bond},"
-                                   " {meta} TO ",
+                                   " {row}, {meta} TO ",
                                    how.table,
                                    "") +
                 as_name(how.user) + ";\n";

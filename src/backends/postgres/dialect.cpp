@@ -180,9 +180,6 @@ INSERT INTO {meta} SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM {meta});
                " RETURNING client, nonce)"
                " SELECT count(pg_notify('{client}' || client, 't' || encode(nonce, 'hex')))"
                " FROM (SELECT * FROM a UNION ALL SELECT * FROM s) t";
-    case query::idle_locks_remove:
-        return "DELETE FROM {lock} WHERE nonce IS NULL AND shared = 0 AND permits = 0"
-               " AND waiters = 0 AND since < {now} - $1";
     default:
         return {};
     }
@@ -209,8 +206,8 @@ front_text(front_query which, std::string_view prefix, std::string_view name, mo
     row.append("_row");
     switch (which) {
     case front_query::try_session:
-        return std::string{"SELECT 1 WHERE pg_try_advisory_lock"} + (shared ? "_shared(" : "(") +
-               number + ")";
+        return std::string{"SELECT pg_try_advisory_lock"} + (shared ? "_shared(" : "(") + number +
+               ")::int";
     case front_query::end_session:
         return std::string{"SELECT pg_advisory_unlock"} + (shared ? "_shared(" : "(") + number +
                ")";

@@ -171,6 +171,7 @@ public:
     }
 
     int descriptor() const noexcept override { return PQsocket(connection_); }
+    std::int64_t session() const noexcept override { return PQbackendPID(connection_); }
     std::optional<trouble> failed() const override { return trouble_; }
 
     progress advance() override {

@@ -23,6 +23,7 @@ constexpr duration shortest_poll = 10ms, longest_poll = 500ms, longest_trust_in_
 constexpr duration a_moment = 30ms;
 /// Most leases are over by then, and need no connection to hear of an operator.
 constexpr duration listens_after = 200ms;
+constexpr duration tidies_at_most_every = 500ms, tidies_at_least_every = 1h;
 constexpr duration tries_front_again_after = 200ms;
 constexpr duration longest_sleep = 60s; // where listening is sleeping
 
@@ -68,6 +69,10 @@ constexpr duration longest_sleep = 60s; // where listening is sleeping
     for (const auto& one : how.servers)
         all.push_back({one.host, one.port != 0 ? one.port : usual_port});
     return all;
+}
+
+[[nodiscard]] duration tidies_every(const sql::options& how) {
+    return std::clamp(how.fence_retention / 100, tidies_at_most_every, tidies_at_least_every);
 }
 
 /// What a database takes for text: no half characters.
@@ -440,7 +445,8 @@ attempt_answer sql_backend::granted(const held& what, const bond_terms& terms, c
         given.terms = known->second.terms; // it may have been renewed since we asked
         if (!listens_ && listens_at_ == never) {
             listens_at_ = boot_clock::now() + listens_after;
-            background_->wake_at(listens_at_);
+            tidies_at_ = boot_clock::now() + tidies_every(how_);
+            background_->wake_at(std::min(listens_at_, tidies_at_));
         }
     }
     if (w.mode != mode::permit)
@@ -823,7 +829,7 @@ void sql_backend::close(instant by) {
 
 instant sql_backend::on_time(instant now) {
     std::vector<held> lost;
-    bool listen = false;
+    bool listen = false, tidy = false;
     auto next = never;
     {
         const std::lock_guard lock{guard_};
@@ -834,8 +840,13 @@ instant sql_backend::on_time(instant now) {
                     lost.push_back(one.what);
         }
         listen = now >= listens_at_;
-        next = std::min(fronts_at_, listen ? never : listens_at_);
+        tidy = now >= tidies_at_;
+        if (tidy)
+            tidies_at_ = now + tidies_every(how_);
+        next = std::min({fronts_at_, tidies_at_, listen ? never : listens_at_});
     }
+    if (tidy)
+        tidy_up();
     for (const auto& each : lost)
         win_front_again(each);
     if (listen)
@@ -854,6 +865,38 @@ void sql_backend::listen_from_now_on() {
         sleep_and_listen();
     else
         own_line_->keep_one_open();
+}
+
+/// Removes what nobody will come back for. A bond is over if the server's clock and our own say so,
+/// whatever was chosen for locks that somebody waits for.
+conversation sql_backend::tidy_up() {
+    const auto by = boot_clock::now() + longest_doubt;
+    statement asks{.what = query::idle_bonds};
+    asking asked{*own_line_, std::move(asks), {}, by};
+    const auto got = co_await asked;
+    const auto* rows = std::get_if<table>(&got);
+    for (std::size_t i = 0; rows != nullptr && i < rows->rows(); ++i) {
+        const auto idle = read_bond(*rows, i, 1);
+        {
+            const std::lock_guard lock{guard_};
+            if (!end_of(
+                     idle, sql::stealing::both, rows->number(i, 0), sightings_, boot_clock::now())
+                     .over)
+                continue;
+        }
+        statement ends{.what = query::bond_end, .with = {idle.id, idle.renewals}};
+        asking ended{*own_line_, std::move(ends), {}, by};
+        const auto done = co_await ended;
+        static_cast<void>(done);
+    }
+    for (const auto which : {query::idle_lines_remove, query::idle_locks_remove}) {
+        statement removes{.what = which};
+        if (which == query::idle_locks_remove)
+            removes.with.emplace_back(microseconds(how_.fence_retention));
+        asking removed{*own_line_, std::move(removes), {}, by};
+        const auto done = co_await removed;
+        static_cast<void>(done); // else the next time
+    }
 }
 
 /// Whoever rings ends our sleep. A ring between two sleeps is not heard; so nobody relies on it.

@@ -149,6 +149,7 @@ private:
     conversation taken(nonce);
     conversation catch_up();
     conversation sleep_and_listen();
+    conversation tidy_up();
     void listen_from_now_on();
     [[nodiscard]] instant on_time(instant now);
     conversation go(std::vector<std::int64_t> bonds, instant by);
@@ -194,6 +195,7 @@ private:
     std::unordered_map<nonce, fronted, nonce_hash> fronted_; // grants that the server keeps, too
     std::unordered_map<nonce, instant, nonce_hash> doubts_;  // until when it may still take effect
     sightings sightings_;
+    instant tidies_at_ = never;
     instant fronts_at_ = never; // when those that were lost are tried for again
     instant listens_at_ =
         never; // whoever holds a lock for a while wants to know if it is taken away

@@ -9,11 +9,12 @@ constexpr duration long_enough = std::chrono::seconds{10};
 
 using outcome = std::variant<bool, trouble>;
 
-/// Whether a statement gave a row.
+/// Whether a statement gave a row with a 1 in it.
 [[nodiscard]] outcome row_in(const answer& got) {
     if (const auto* wrong = std::get_if<trouble>(&got))
         return *wrong;
-    return !std::get<table>(got).empty();
+    const auto& row = std::get<table>(got);
+    return !row.empty() && row.number(0, 0) == 1;
 }
 
 class session_front final : public front {

@@ -30,4 +30,10 @@ guard(dialect how, std::string_view name, holdfast::fence number, std::string_vi
            ") THEN 1 ELSE (SELECT 1 UNION SELECT 2) END AS holdfast_still_holds";
 }
 
+fence_column fenced(holdfast::fence number, std::string_view column) {
+    const std::string name{column};
+    const auto value = std::to_string(number.value());
+    return {name + " = " + value, name + " <= " + value};
+}
+
 } // namespace holdfast::sql

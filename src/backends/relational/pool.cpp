@@ -317,6 +317,14 @@ void line::saying::await_suspend(std::coroutine_handle<> whole) {
     });
 }
 
+std::int64_t line::session() {
+    const auto of = pool_.lock();
+    if (!of)
+        return 0;
+    const std::lock_guard lock{of->guard_};
+    return wire_ ? wire_->session() : 0;
+}
+
 void line::start(pool& of, pool::request asked, pool::afterwards& then) {
     current_ = std::move(asked);
     go_on(of, wire_->send(current_->what), then);

@@ -51,6 +51,12 @@ struct pool_settings {
     std::function<void()> ended{}; ///< one that was open is no more
 };
 
+/// It gives our statements to whichever connection is free, and others get ours: what we set,
+/// prepare and lock there.
+inline constexpr const char* a_pooler_answers = "a connection pooler answers there, and locks need "
+                                                "connections of their own: give the address of "
+                                                "the server itself";
+
 using on_answer = std::function<void(answer&&)>;
 
 class pool final : public std::enable_shared_from_this<pool> {
@@ -135,6 +141,8 @@ public:
     [[nodiscard]] saying say(std::string text) {
         return {shared_from_this(), {.text = std::move(text)}};
     }
+
+    [[nodiscard]] std::int64_t session(); ///< for the greeting: its number in the server
 
     void on_ready(bool readable, bool writable) override;
     instant on_time(instant) override { return never; }

@@ -120,7 +120,14 @@ std::string_view common_text(query which) noexcept {
                " FROM {line} w JOIN {bond} b ON b.id = w.bond WHERE w.place > 0"
                " ORDER BY w.name, w.place";
     case query::idle_bonds:
-        return "SELECT id, renewals FROM {bond} WHERE expires_at + lock_delay < {now}";
+        return "SELECT {now}, id, ttl, lock_delay, expires_at, renewals, host, pid, purpose"
+               " FROM {bond} WHERE expires_at + lock_delay < {now}";
+    case query::idle_lines_remove:
+        return "DELETE FROM {line} WHERE place <> 0 AND bond NOT IN (SELECT id FROM {bond})";
+    case query::idle_locks_remove: // one that is held by nobody who lives is idle, too
+        return "DELETE FROM {lock} WHERE shared = 0 AND permits = 0 AND since < {now} - $1"
+               " AND (nonce IS NULL OR bond NOT IN (SELECT id FROM {bond}))"
+               " AND name NOT IN (SELECT name FROM {line})";
     default:
         return {};
     }

@@ -68,7 +68,8 @@ enum class query : std::uint8_t {
     taken_told,        ///< nonce: now he does
     holders,           ///< → now, name, mode, fence, since, bond …
     waiters,           ///< → now, name, mode, fence, since, bond …
-    idle_bonds,        ///< → id, renewals: of those that are over by the server's clock
+    idle_bonds,        ///< → now, bond …: those that are over by the server's clock
+    idle_lines_remove, ///< of those who wait no more
     idle_locks_remove, ///< age: rows of names that nobody has wanted for so long
 
     none, // not a query: their number
@@ -77,10 +78,10 @@ inline constexpr std::size_t query_count = static_cast<std::size_t>(query::none)
 
 /// What is said where the server itself keeps others out (front.hpp); with a name written into it.
 enum class front_query : std::uint8_t {
-    try_session, ///< a row: won
+    try_session, ///< 1: won
     end_session,
     make_row,
-    try_row, ///< a row: won; begins a transaction
+    try_row, ///< 1: won; begins a transaction
 };
 
 /// Bytes that are no text.

@@ -110,8 +110,8 @@ void check(const char* engine, const sql::options& o) {
         text.refuse("held_rows is 1 at least");
     if (o.connections == 0)
         text.refuse("connections is 1 at least");
-    if (o.fence_retention < std::chrono::hours{1})
-        text.refuse("fence_retention is an hour at least");
+    if (o.fence_retention < std::chrono::minutes{1})
+        text.refuse("fence_retention is a minute at least");
 }
 
 } // namespace holdfast::relational

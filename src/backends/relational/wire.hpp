@@ -47,6 +47,9 @@ public:
 
     [[nodiscard]] virtual int descriptor() const noexcept = 0;
 
+    /// Its number in the server, as that said when we connected.
+    [[nodiscard]] virtual std::int64_t session() const noexcept = 0;
+
     /// Goes on connecting. Done with failed() means that it cannot be had.
     [[nodiscard]] virtual progress advance() = 0;
     [[nodiscard]] virtual std::optional<trouble> failed() const = 0;

@@ -18,6 +18,7 @@ namespace {
     case query::holders:
     case query::waiters:
     case query::idle_bonds:
+    case query::idle_lines_remove:
     case query::none:
         return 0;
     case query::make_row:

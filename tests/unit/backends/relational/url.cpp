@@ -134,7 +134,7 @@ TEST(relational_url, says_in_one_sentence_what_it_does_not_understand) {
         {"//h/d?connections=0", "from 1 to 100"},
         {"//h/d?connections=101", "from 1 to 100"},
         {"//h/d?connections=many", "from 1 to 100"},
-        {"//h/d?fence_retention=59m", "an hour at least"},
+        {"//h/d?fence_retention=59s", "a minute at least"},
         {"//h/d?fence_retention=x", "fence_retention is a time"},
         {"//h/d?tls=yes&cert=/c", "cert and key are given together"},
         {"//h/d?tls=yes&key=/k", "cert and key are given together"},
