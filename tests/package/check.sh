@@ -14,9 +14,10 @@ main() {
     case $1 in
         find_package)
             install_holdfast
-            "$CMAKE" -S "$here/outside" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE=Release -DEXTRA="prometheus;spdlog"
+            "$CMAKE" -S "$here/outside" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE=Release -DEXTRA="mysql;postgres;prometheus;spdlog"
             "$CMAKE" --build "$work/build"
             takes_a_lock "$work/build/outside"
+            prints_tables "$work/build/tables"
             ;;
         missing_component)
             install_holdfast
@@ -38,6 +39,11 @@ main() {
             # shellcheck disable=SC2046
             "$CXX" -o "$work/outside" "$work/main.o" $(pkg-config --libs holdfast-sqlite)
             takes_a_lock "$work/outside"
+            # shellcheck disable=SC2046
+            $launcher "$CXX" -std=c++20 -c -o "$work/tables.o" "$here/outside/tables.cpp" $(pkg-config --cflags holdfast-mysql holdfast-postgres)
+            # shellcheck disable=SC2046
+            "$CXX" -o "$work/tables" "$work/tables.o" $(pkg-config --libs holdfast-mysql holdfast-postgres)
+            prints_tables "$work/tables"
             ;;
         subdirectory)
             "$CMAKE" -S "$here/inside" -B "$work/build" -DHOLDFAST_SOURCE="$HOLDFAST_SOURCE" -DCMAKE_BUILD_TYPE=Release
@@ -64,6 +70,13 @@ takes_a_lock() {
     fence=$("$1" "$work/locks/locks.db")
     [[ $fence =~ ^[1-9][0-9]*$ ]] || fail "expected a fence, got '$fence'"
     echo "holds the lock under fence $fence"
+}
+
+prints_tables() {
+    local text
+    text=$("$1")
+    [[ $text == *"CREATE TABLE"*ours_lock*"CREATE TABLE"*theirs_lock* ]] || fail "expected tables, got '$text'"
+    echo "prints the tables of databases"
 }
 
 fail() {
