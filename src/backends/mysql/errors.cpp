@@ -23,7 +23,7 @@ constexpr const char* nobody_there = "nobody takes connections there";
 // may have been carried out.
 constexpr meaning meanings[] = {
     {1205, kind::blocked, errc::backend_unavailable, applied::no, nullptr},
-    {1213, kind::blocked, errc::backend_unavailable, applied::no, nullptr},
+    {1213, kind::again, errc::backend_unavailable, applied::no, nullptr},
     {3572, kind::blocked, errc::backend_unavailable, applied::no, nullptr},
     {1317, kind::blocked, errc::backend_unavailable, applied::no, nullptr}, // interrupted
     {1969, kind::blocked, errc::backend_unavailable, applied::no, nullptr}, // it took too long

@@ -20,8 +20,8 @@ struct meaning {
 // may have been carried out.
 constexpr meaning meanings[] = {
     {"55P03", kind::blocked, errc::backend_unavailable, applied::no, nullptr},
-    {"40P01", kind::blocked, errc::backend_unavailable, applied::no, nullptr},
-    {"40001", kind::blocked, errc::backend_unavailable, applied::no, nullptr},
+    {"40P01", kind::again, errc::backend_unavailable, applied::no, nullptr},
+    {"40001", kind::again, errc::backend_unavailable, applied::no, nullptr},
     {"57014", kind::blocked, errc::backend_unavailable, applied::no, nullptr},
     {"57P", kind::unusable, errc::backend_unavailable, applied::maybe, nullptr},
     {"08", kind::unusable, errc::backend_unavailable, applied::maybe, nullptr},

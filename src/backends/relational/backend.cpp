@@ -485,7 +485,7 @@ sql_backend::contended_by(const claim& w, joining join, const bond_terms& terms,
 }
 
 attempt_answer sql_backend::failed(const claim& w, const trouble& wrong) {
-    if (wrong.what == trouble::kind::blocked) {
+    if (wrong.what == trouble::kind::blocked || wrong.what == trouble::kind::again) {
         contended no;
         no.retry_after = a_moment;
         return no;
@@ -693,6 +693,7 @@ void sql_backend::release(const call& c, const held& what, const grant& given) {
 }
 
 conversation sql_backend::give_back(call c, held what, grant given) {
+    const under_way here{*this};
     const auto& w = *what;
     const bool own = !shares_bond(w);
     const auto bond = number_of(given.terms.bond);
@@ -752,6 +753,7 @@ conversation sql_backend::wake_next(std::string name) {
 void sql_backend::withdraw(const call& c, const held& what) { take_back(c, what); }
 
 conversation sql_backend::take_back(call c, held what) {
+    const under_way here{*this};
     const auto& w = *what;
     bool certain = true;
     if (front_) {
@@ -791,6 +793,7 @@ conversation sql_backend::take_back(call c, held what) {
 
 /// Removes bonds of ours, and with them all that they keep.
 conversation sql_backend::go(std::vector<std::int64_t> bonds, instant by) {
+    const under_way here{*this};
     one_of ids{std::move(bonds)};
     statement goes{.what = query::bonds_remove, .with = {std::move(ids)}};
     asking asked{*lines_, std::move(goes), {}, by};
@@ -811,7 +814,7 @@ void sql_backend::close(instant by) {
     }
     if (!ours.empty())
         go(std::move(ours), by);
-    while (!lines_->settled() && boot_clock::now() < by) {
+    while ((under_way_ > 0 || !lines_->settled()) && boot_clock::now() < by) {
         pollfd one{hot_->descriptor(), POLLIN, 0};
         const auto left = std::chrono::ceil<std::chrono::milliseconds>(by - boot_clock::now());
         ::poll(&one, 1, static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 100)));

@@ -24,6 +24,7 @@
 #include <holdfast/backend.hpp>
 #include <holdfast/sql.hpp>
 
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <unordered_map>
@@ -127,6 +128,18 @@ private:
     };
     class until_kept;
 
+    /// What has to come to its end before we close.
+    class under_way {
+    public:
+        explicit under_way(sql_backend& of) noexcept : of_{of} { ++of_.under_way_; }
+        ~under_way() { --of_.under_way_; }
+        under_way(const under_way&) = delete;
+        under_way& operator=(const under_way&) = delete;
+
+    private:
+        sql_backend& of_;
+    };
+
     // Conversations, and parts of them.
     conversation seek(call, held, joining);
     part_of<std::optional<attempt_answer>> win_front(call, held, joining, bond_terms);
@@ -178,6 +191,7 @@ private:
     std::shared_ptr<pool> ears_;     // where listening is sleeping
     std::unique_ptr<front> front_;   // not in mode=lease
     backend_events* events_ = nullptr;
+    std::atomic<int> under_way_{0};
 
     struct nonce_hash {
         std::size_t operator()(const nonce& n) const noexcept;

@@ -11,6 +11,7 @@ namespace {
 
 constexpr duration first_pause = std::chrono::milliseconds{20};
 constexpr duration longest_pause = std::chrono::seconds{1};
+constexpr int most_tries = 5; // of what was undone because it met something else
 
 [[nodiscard]] trouble unanswered(std::string words) {
     return {trouble::kind::unusable,
@@ -340,6 +341,9 @@ void line::go_on(pool& of, progress step, pool::afterwards& then) {
         state_ == state::open)
         return end(of, trouble{*wrong}, then);
     watch(of, false);
+    if (std::holds_alternative<trouble>(got) &&
+        std::get<trouble>(got).what == trouble::kind::again && ++current_->tries < most_tries)
+        return go_on(of, wire_->send(current_->what), then);
     auto done = std::move(*current_);
     current_.reset();
     if (!done.about.empty())

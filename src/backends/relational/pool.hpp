@@ -84,6 +84,7 @@ private:
         std::string about{};
         instant answer_by = never;
         on_answer done{};
+        int tries = 0;
     };
     /// Done once nothing is locked.
     using afterwards = std::vector<std::function<void()>>;

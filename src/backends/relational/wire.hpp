@@ -25,6 +25,7 @@ struct trouble {
     enum class kind : std::uint8_t {
         plain,     ///< the code says it
         blocked,   ///< others were in the way too long: nothing was done; soon again
+        again,     ///< it met somebody else's and was undone: at once again
         unusable,  ///< and this connection is of no use any more
         elsewhere, ///< this server does not write; another one may
         no_tables, ///< what is to be there is not
