@@ -2,6 +2,7 @@
 #include "backends/mysql/dialect.hpp"
 #include "backends/mysql/errors.hpp"
 
+#include <fcntl.h>
 #include <mysql.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -95,6 +96,8 @@ public:
     progress advance() override {
         if (!std::exchange(begun_, false) && wait_ != 0)
             wait_ = mysql_real_connect_cont(&connected_, &connection_, ready_);
+        if (descriptor() >= 0) // the library does not: another program would keep the session alive
+            ::fcntl(descriptor(), F_SETFD, FD_CLOEXEC);
         if (wait_ != 0)
             return to_wait_for();
         if (connected_ == nullptr) {

@@ -213,8 +213,12 @@ sql_backend::win_front(call c, held what, joining join, bond_terms terms) {
     next_step next;
     {
         const std::lock_guard lock{guard_};
-        next = decide(
-            read_view(std::get<table>(got)), *what, how_.steal, sightings_, boot_clock::now());
+        next = decide(read_view(std::get<table>(got)),
+                      *what,
+                      terms.bond,
+                      how_.steal,
+                      sightings_,
+                      boot_clock::now());
     }
     co_return contended_by(*what, join, terms, std::move(next));
 }
@@ -335,7 +339,7 @@ sql_backend::look_and_decide(call c, held what, joining join, bond_terms terms) 
         const auto seen = read_view(std::get<table>(got));
         {
             const std::lock_guard lock{guard_};
-            next = decide(seen, w, how_.steal, sightings_, boot_clock::now());
+            next = decide(seen, w, terms.bond, how_.steal, sightings_, boot_clock::now());
             if (seen.my_place <= 0)
                 places_.erase(w.nonce); // somebody took us for gone: the core asks again soon
         }

@@ -22,6 +22,7 @@ public:
     explicit session_front(front_settings how) : how_{std::move(how)} {
         auto lines = how_.lines;
         lines.most = 1;
+        lines.not_for_children = true;
         lines.ended = [this] { all_lost(); };
         line_ = std::make_shared<pool>(how_.hot, how_.kind, std::move(lines));
     }
@@ -190,6 +191,7 @@ private:
         made->in_use = true;
         auto lines = how_.lines;
         lines.most = 1;
+        lines.not_for_children = true;
         lines.ended = [this, which = std::weak_ptr{made}] { has_ended(which.lock()); };
         made->line = std::make_shared<pool>(how_.hot, how_.kind, std::move(lines));
         places_.push_back(made);

@@ -1,5 +1,5 @@
 #include "backends/relational/pool.hpp"
-#include "runtime/assert.hpp"
+#include "runtime/fork.hpp"
 #include "runtime/quiet_thread.hpp"
 
 #include <algorithm>
@@ -293,6 +293,8 @@ line::greet(std::shared_ptr<line> self, std::shared_ptr<pool> of, std::uint64_t 
             return self->end(*of, *wrong, then);
         self->state_ = state::open;
         self->give_up_ = never;
+        if (of->settings_.not_for_children)
+            detail::close_in_child(self->watched_);
         of->refused_in_a_row_ = 0;
         of->back_off_ = {};
         of->refusal_.reset();
@@ -373,6 +375,8 @@ void line::end(pool& of, const trouble& why, pool::afterwards& then) {
     if (was == state::resting)
         return;
     ++generation_;
+    if (watched_ >= 0 && of.settings_.not_for_children)
+        detail::forget_in_child(watched_);
     if (watched_ >= 0)
         of.reactor_->unwatch(id_, std::exchange(watched_, -1));
     of.reactor_->leave(id_);

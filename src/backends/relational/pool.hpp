@@ -49,6 +49,7 @@ struct pool_settings {
     std::function<void()> opened{};
     std::function<void(const failure&)> broken{};
     std::function<void()> ended{}; ///< one that was open is no more
+    bool not_for_children = false; ///< a forked child does not keep a connection alive
 };
 
 /// It gives our statements to whichever connection is free, and others get ours: what we set,

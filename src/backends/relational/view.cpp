@@ -110,14 +110,19 @@ end_of(const bond_row& b, sql::stealing how, server_time server_now, sightings& 
     // Our clock may be slower than that of the holder: the difference is what his own allows for.
     const auto whole = b.ttl + b.ttl / 1000 + b.lock_delay + margin;
     const auto by_sight = whole - seen.seen_for(b, now);
-    const auto left = how == sql::stealing::clock     ? by_clock
+    // What was seen is always true; so a clock that was set back makes nobody wait for ever.
+    const auto left = how == sql::stealing::clock     ? std::min(by_clock, by_sight)
                       : how == sql::stealing::observe ? by_sight
                                                       : std::max(by_clock, by_sight);
     return {left <= duration::zero(), std::max(left, duration::zero())};
 }
 
-next_step
-decide(const view& seen, const claim& c, sql::stealing how, sightings& sights, instant now) {
+next_step decide(const view& seen,
+                 const claim& c,
+                 bond_id bond,
+                 sql::stealing how,
+                 sightings& sights,
+                 instant now) {
     next_step next;
     if (!seen.exists) {
         next.what = next_step::kind::make_row;
@@ -132,7 +137,7 @@ decide(const view& seen, const claim& c, sql::stealing how, sightings& sights, i
         const bool mine = r.nonce == c.nonce;
         shown += r.place > 0 ? 1 : 0;
         last_shown = std::max(last_shown, r.place);
-        if (!r.kept_by) {
+        if (!r.kept_by || (mine && r.kept_by->id != static_cast<std::int64_t>(bond))) {
             next.rubbish.push_back(r);
             continue;
         }

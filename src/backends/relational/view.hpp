@@ -76,7 +76,8 @@ struct ending {
 [[nodiscard]] ending
 end_of(const bond_row&, sql::stealing, server_time server_now, sightings&, instant now);
 
-/// What somebody who wants a name should do next.
+/// What somebody who wants a name should do next. `bond` is what keeps him now: what he has under
+/// another one nobody would renew.
 struct next_step {
     enum class kind : std::uint8_t {
         is_ours,  ///< it was granted already
@@ -94,6 +95,7 @@ struct next_step {
     std::optional<party> holder{};
     std::uint32_t ahead = 0;
 };
-[[nodiscard]] next_step decide(const view&, const claim&, sql::stealing, sightings&, instant now);
+[[nodiscard]] next_step
+decide(const view&, const claim&, bond_id bond, sql::stealing, sightings&, instant now);
 
 } // namespace holdfast::relational

@@ -86,7 +86,7 @@ constexpr int me = 1;
 class relational_view : public testing::Test {
 protected:
     next_step decided(const view& v, const claim& c) {
-        return decide(v, c, sql::stealing::clock, sightings_, now_);
+        return decide(v, c, bond_id{100 + me}, sql::stealing::clock, sightings_, now_);
     }
     /// With our own row among them.
     next_step decided_in_line(view v, const claim& c, std::int64_t place) {
@@ -102,6 +102,17 @@ protected:
 
 TEST_F(relational_view, a_name_that_nobody_ever_wanted_gets_a_row) {
     EXPECT_EQ(decided(view{}, wants()).what, step::make_row);
+}
+
+// Nobody would renew it: others could take it while we believe in it.
+TEST_F(relational_view, what_we_have_under_another_bond_is_cleared_away) {
+    auto under_another = holder(me);
+    under_another.kept_by->id = 999;
+    auto next = decided(seen({under_another}), wants());
+    EXPECT_EQ(next.what, step::sweep);
+    ASSERT_EQ(next.rubbish.size(), 1U);
+    EXPECT_EQ(next.rubbish.front().nonce, number(me));
+    EXPECT_EQ(decided(seen({holder(me)}), wants()).what, step::is_ours);
 }
 
 TEST_F(relational_view, what_nobody_holds_can_be_ours) {
