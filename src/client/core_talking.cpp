@@ -142,6 +142,8 @@ void core::got(talk& k, const grant& given, duration handed_over, instant now, a
     // An explicit lease ends by itself; the session on which it and others live does not.
     const auto how =
         settings_.able.ttl == ttl_scope::session ? renewal::automatic : k.what->renewal;
+    if (how == renewal::none)
+        keeper_.leave(k.queued); // whose bond was renewed, and may be the lease's own: no more
     const bool believed = keeper_.adopt(terms, how, g, now) != nullptr;
     keeper_.leave(k.queued); // after the grant is on it: they may share a bond
     if (!believed) {

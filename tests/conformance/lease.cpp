@@ -3,6 +3,7 @@
 #include "conformance/engine.hpp"
 #include "conformance/events.hpp"
 #include "conformance/undisturbed.hpp"
+#include "promise.hpp"
 
 #include <holdfast/mutex.hpp>
 
@@ -139,6 +140,20 @@ TEST_P(lease_conformance, an_explicit_lease_ends_after_its_ttl_and_the_next_gets
     EXPECT_EQ(lease.deadline(), deadline) << "nothing prolonged it";
     EXPECT_EQ(lease.release(), release_result::lost);
     EXPECT_TRUE(next->held());
+}
+
+// Its place was renewed while it waited.
+TEST_P(lease_conformance, an_explicit_lease_that_was_waited_for_ends_after_its_ttl_too) {
+    const auto log = std::make_shared<chronicle>();
+    mutex ours{open(), "orders/42"};
+    mutex theirs{open({.observer = log}), "orders/42"};
+    auto first = ours.acquire();
+    auto waiter = in_a_thread([&] { return theirs.acquire({.ttl = 500ms, .renew = false}); });
+    ASSERT_TRUE(log->saw(event::kind::waiting, "orders/42"));
+    EXPECT_EQ(first.release(), release_result::released);
+    const auto lease = outcome(waiter);
+    EXPECT_TRUE(ours.try_acquire_for(patience));
+    EXPECT_FALSE(lease.held()) << promise_broken;
 }
 
 TEST_P(lease_conformance, an_explicit_lease_is_released_like_any_other) {
