@@ -264,8 +264,10 @@ std::string front_text(front_query which, std::string_view prefix, std::string_v
         return "SELECT GET_LOCK(" + lock + ", 0)";
     case front_query::end_session:
         return "DO RELEASE_LOCK(" + lock + ")";
-    case front_query::make_row:
-        return "INSERT IGNORE INTO " + row + " VALUES (" + bytes(name) + "); COMMIT";
+    case front_query::make_row: // without waiting for who has locked it
+        return "INSERT IGNORE INTO " + row + " SELECT " + bytes(name) +
+               " FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM " + row +
+               " WHERE name = " + bytes(name) + "); COMMIT";
     case front_query::try_row:
         return "START TRANSACTION; SELECT 1 FROM " + row + " WHERE name = " + bytes(name) +
                " FOR UPDATE SKIP LOCKED";
