@@ -93,11 +93,18 @@ public:
         co_return std::nullopt;
     }
 
-    // Everybody may end the statements of his own account.
-    std::string listening(std::int64_t) const override { return {}; }
+    // One connection waits for a lock that the other has, and everybody may end the statements of
+    // his own account. Not SLEEP(): all who sleep share a mutex in the server, and who ends one of
+    // them polls for it.
+    std::string listening(std::int64_t client) const override {
+        return "DO GET_LOCK(" + bell_lock(client) + ", 0)";
+    }
     std::string number_of_bell() const override { return "SELECT CONNECTION_ID()"; }
-    std::string sleeping() const override {
-        return "/*M!100101 SET STATEMENT max_statement_time = 0 FOR */ SELECT SLEEP(60)";
+    std::string sleeping(std::int64_t client) const override {
+        const auto lock = bell_lock(client);
+        return "/*M!100101 SET STATEMENT max_statement_time = 0 FOR */ SELECT IF(GET_LOCK(" + lock +
+               ", 60) = 1, RELEASE_LOCK(" + lock +
+               ") + SLEEP(0.2), 0)"; // the other one is not there
     }
     std::string ringing(std::int64_t bell) const override {
         return bell == 0 ? std::string{} : "KILL QUERY " + std::to_string(bell);
@@ -141,6 +148,10 @@ public:
     }
 
 private:
+    [[nodiscard]] std::string bell_lock(std::int64_t client) const {
+        return "'" + how_.table + "_" + std::to_string(client) + "'";
+    }
+
     part_of<std::optional<trouble>> make_tables(std::shared_ptr<relational::line> line) {
         if (!how_.make_tables)
             co_return refused("there are no tables " + how_.table +

@@ -6,6 +6,7 @@
 #include <mysql.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <utility>
 
@@ -94,7 +95,7 @@ public:
     std::optional<trouble> failed() const override { return trouble_; }
 
     progress advance() override {
-        if (!std::exchange(begun_, false) && wait_ != 0)
+        if (!std::exchange(begun_, false) && wait_ != 0 && is_ready())
             wait_ = mysql_real_connect_cont(&connected_, &connection_, ready_);
         if (descriptor() >= 0) // the library does not: another program would keep the session alive
             ::fcntl(descriptor(), F_SETFD, FD_CLOEXEC);
@@ -120,9 +121,8 @@ public:
         return go_on(failed);
     }
 
-    progress proceed(bool readable, bool writable) override {
-        ready_ = (readable ? MYSQL_WAIT_READ : 0) | (writable ? MYSQL_WAIT_WRITE : 0);
-        if ((ready_ & wait_) == 0)
+    progress proceed(bool, bool) override {
+        if (!is_ready())
             return to_wait_for();
         int failed = 0;
         switch (at_) {
@@ -179,6 +179,21 @@ private:
             at_ = step::reading;
             wait_ = mysql_store_result_start(&result_, &connection_);
         }
+    }
+
+    // Several threads may have been told of the same bytes, and the first of us has read them. The
+    // library must not find nothing: where it left off it may have noted where *that* thread's
+    // errno is.
+    bool is_ready() {
+        pollfd one{descriptor(), 0, 0};
+        one.events = static_cast<short>(((wait_ & MYSQL_WAIT_READ) != 0 ? POLLIN : 0) |
+                                        ((wait_ & MYSQL_WAIT_WRITE) != 0 ? POLLOUT : 0));
+        if (::poll(&one, 1, 0) <= 0)
+            return false;
+        const bool broken = (one.revents & (POLLERR | POLLHUP)) != 0;
+        ready_ = ((one.revents & POLLIN) != 0 ? MYSQL_WAIT_READ : 0) |
+                 ((one.revents & POLLOUT) != 0 ? MYSQL_WAIT_WRITE : 0) | (broken ? wait_ : 0);
+        return (ready_ & wait_) != 0;
     }
 
     progress to_wait_for() const {

@@ -24,7 +24,11 @@ constexpr duration a_moment = 30ms;
 /// Most leases are over by then, and need no connection to hear of an operator.
 constexpr duration listens_after = 200ms;
 constexpr duration tidies_at_most_every = 500ms, tidies_at_least_every = 1h;
+/// How long who was woken has to come: after a message, and after a bell, which takes more steps.
+constexpr duration longest_yield = 5ms, longest_yield_to_a_bell = 15ms;
+constexpr std::size_t most_yields = 1000;
 constexpr duration tries_front_again_after = 200ms;
+constexpr duration longest_ring = 1s;
 constexpr duration longest_sleep = 60s; // where listening is sleeping
 
 [[nodiscard]] bool shares_bond(const claim& c) {
@@ -138,7 +142,7 @@ sql_backend::sql_backend(sql::options how, std::shared_ptr<database> kind, int u
     settings.broken = {};
     own_line_ = std::make_shared<pool>(background_, database_, settings);
     settings.opened = {};
-    if (!database_->sleeping().empty())
+    if (!database_->sleeping(client_).empty())
         ears_ = std::make_shared<pool>(background_, database_, std::move(settings));
     ticker_.emplace(background_, [this](instant now) { return on_time(now); });
 }
@@ -162,6 +166,17 @@ asking sql_backend::on_hot(statement what, const claim& about, instant by) {
 void sql_backend::attempt(const call& c, const held& what, joining join) { seek(c, what, join); }
 
 conversation sql_backend::seek(call c, held what, joining join) {
+    if (const auto pause = lets_others_first(what->name, c.asked);
+        pause > duration::zero() && join == joining::queue) {
+        contended no;
+        no.retry_after = pause;
+        events_->attempted(c.ticket, std::move(no));
+        co_return;
+    }
+    if (front_) {
+        doings::until_done others{departures_, what->name};
+        co_await others;
+    }
     auto keeping = keep_bond(c, what);
     const auto bond = co_await keeping;
     if (const auto* wrong = std::get_if<failure>(&bond)) {
@@ -183,10 +198,23 @@ conversation sql_backend::seek(call c, held what, joining join) {
         answered = co_await looking;
     }
     if (front_ && !std::holds_alternative<grant>(*answered)) {
-        auto leaving = leave_front(what->nonce);
-        static_cast<void>(co_await leaving);
+        auto parting = leave_front(what->nonce);
+        static_cast<void>(co_await parting);
     }
     events_->attempted(c.ticket, std::move(*answered));
+}
+
+/// Whoever lets go and asks again in the same breath would win for ever: who was woken is still on
+/// his way. Those who only try, and those who have a place, do not wait.
+duration sql_backend::lets_others_first(const std::string& name, instant now) {
+    const std::lock_guard lock{guard_};
+    const auto found = yields_.find(name);
+    if (found == yields_.end())
+        return duration::zero();
+    const auto left = found->second - now;
+    if (left <= duration::zero())
+        yields_.erase(found);
+    return left;
 }
 
 /// Nothing if it is won.
@@ -540,59 +568,34 @@ part_of<sql_backend::kept> sql_backend::keep_own_bond(call c, held what) {
     co_return terms;
 }
 
-/// Goes on when nobody is asking the server about this bond.
-class sql_backend::until_kept {
-public:
-    until_kept(sql_backend& of, common_bond& what) : of_{of}, what_{what} {}
-    [[nodiscard]] bool await_ready() const noexcept { return false; }
-    [[nodiscard]] bool await_suspend(std::coroutine_handle<> whole) {
-        const std::lock_guard lock{of_.guard_};
-        if (!what_.being_kept)
-            return false;
-        what_.waiting.push_back(whole);
-        return true;
-    }
-    void await_resume() const noexcept {}
-
-private:
-    sql_backend& of_;
-    common_bond& what_;
-};
-
 // A third of its time is what it may be old: then the keeper would renew it, too.
 part_of<sql_backend::kept> sql_backend::keep_common_bond(call c, held what) {
-    common_bond* common = nullptr;
+    const auto key = std::to_string(what->ttl.count());
     for (;;) {
         const auto now = boot_clock::now();
         {
             const std::lock_guard lock{guard_};
-            common = &common_[what->ttl];
-            if (common->id) {
-                const auto known = bonds_.find(*common->id);
-                if (known == bonds_.end())
-                    common->id.reset();
-                else if (now - known->second.terms.anchor < what->ttl / 3)
-                    co_return known->second.terms;
-            }
-            if (!common->being_kept) {
-                common->being_kept = true;
-                break;
-            }
+            if (const auto known = known_common(what->ttl);
+                known && now - known->anchor < what->ttl / 3)
+                co_return *known;
         }
+        if (keeping_.begin_alone(key))
+            break;
         if (now >= c.answer_by)
             co_return failure{make_error_code(errc::backend_unavailable),
                               applied::no,
                               "the server did not answer in time"};
-        until_kept others{*this, *common};
+        doings::until_done others{keeping_, key};
         co_await others;
     }
 
-    std::optional<bond_id> before;
+    std::optional<bond_terms> before;
     auto id = bond_id{};
     {
         const std::lock_guard lock{guard_};
-        before = common->id;
-        id = before ? *before : bond_id{static_cast<std::uint64_t>(number_from(chance_.next()))};
+        before = known_common(what->ttl);
+        id = before ? before->bond
+                    : bond_id{static_cast<std::uint64_t>(number_from(chance_.next()))};
     }
     const bond_terms terms{id, boot_clock::now(), what->ttl, margin};
     auto keeps =
@@ -604,15 +607,14 @@ part_of<sql_backend::kept> sql_backend::keep_common_bond(call c, held what) {
     const bool is_gone = wrong == nullptr && std::get<table>(got).empty();
     {
         const std::lock_guard lock{guard_};
-        if (wrong == nullptr && !is_gone) {
-            bonds_.insert_or_assign(id, known_bond{terms, {}});
-            common->id = id;
-        } else if (is_gone) {
+        if (is_gone) {
             bonds_.erase(id);
-            common->id.reset();
+        } else if (wrong == nullptr) {
+            bonds_.insert_or_assign(id, known_bond{terms, {}});
+            common_.insert_or_assign(what->ttl, id);
         }
     }
-    resume_those_who_wait(what->ttl);
+    keeping_.end(key);
     if (wrong != nullptr)
         co_return wrong->why;
     if (!is_gone)
@@ -622,16 +624,13 @@ part_of<sql_backend::kept> sql_backend::keep_common_bond(call c, held what) {
     co_return co_await anew;
 }
 
-void sql_backend::resume_those_who_wait(duration ttl) {
-    std::vector<std::coroutine_handle<>> all;
-    {
-        const std::lock_guard lock{guard_};
-        auto& common = common_[ttl];
-        common.being_kept = false;
-        all.swap(common.waiting);
-    }
-    for (const auto each : all)
-        each.resume();
+/// With the lock held.
+std::optional<bond_terms> sql_backend::known_common(duration ttl) const {
+    const auto common = common_.find(ttl);
+    if (common == common_.end())
+        return std::nullopt;
+    const auto known = bonds_.find(common->second);
+    return known == bonds_.end() ? std::nullopt : std::optional{known->second.terms};
 }
 
 void sql_backend::renew(const call& c, std::span<const bond_id> bonds) {
@@ -699,6 +698,8 @@ void sql_backend::release(const call& c, const held& what, const grant& given) {
 conversation sql_backend::give_back(call c, held what, grant given) {
     const under_way here{*this};
     const auto& w = *what;
+    if (front_)
+        departures_.begin(w.name);
     const bool own = !shares_bond(w);
     const auto bond = number_of(given.terms.bond);
     statement gives{.what = query::leave, .with = {w.name, octets_of(w.nonce)}};
@@ -707,8 +708,8 @@ conversation sql_backend::give_back(call c, held what, grant given) {
         gives.with.emplace_back(own ? bond : std::int64_t{0});
     }
     if (front_) { // first: whoever is woken by the rest finds it free
-        auto leaving = leave_front(what->nonce);
-        static_cast<void>(co_await leaving);
+        auto parting = leave_front(what->nonce);
+        static_cast<void>(co_await parting);
     }
     auto asked = on_hot(std::move(gives), w, c.answer_by);
     const auto got = co_await asked;
@@ -720,6 +721,15 @@ conversation sql_backend::give_back(call c, held what, grant given) {
         }
         if (w.mode != mode::exclusive)
             go({bond}, c.answer_by);
+    }
+    if (front_)
+        departures_.end(w.name);
+    if (rows != nullptr && !rows->empty() && rows->number(0, 1) != 0 && w.mode == mode::exclusive) {
+        const std::lock_guard lock{guard_};
+        const auto now = boot_clock::now();
+        if (yields_.size() > most_yields)
+            std::erase_if(yields_, [&](const auto& one) { return one.second <= now; });
+        yields_[w.name] = now + (ears_ ? longest_yield_to_a_bell : longest_yield);
     }
     events_->released(c.ticket,
                       rows == nullptr ? release_result::unknown
@@ -733,17 +743,30 @@ conversation sql_backend::give_back(call c, held what, grant given) {
 void sql_backend::after_leaving(const std::string& name, const table& row) {
     if (row.empty() || row.number(0, 1) == 0)
         return;
-    statement then{.what = query::calm, .with = {name, row.number(0, 0)}};
-    if (!row.is_null(0, 2)) {
-        if (row.number(0, 2) < 0) {
-            wake_next(name);
-            return;
-        }
-        then = {.text = database_->ringing(row.number(0, 2))};
-        if (then.text.empty())
+    if (row.is_null(0, 2))
+        lines_->ask({.what = query::calm, .with = {name, row.number(0, 0)}},
+                    {},
+                    boot_clock::now() + longest_doubt,
+                    [](answer&&) {});
+    else if (row.number(0, 2) < 0)
+        wake_next(name);
+    else
+        ring(row.number(0, 2));
+}
+
+/// Once at a time: who is woken looks at all that he waits for.
+void sql_backend::ring(std::int64_t bell) {
+    auto text = database_->ringing(bell);
+    {
+        const std::lock_guard lock{guard_};
+        if (text.empty() || !ringing_.insert(bell).second)
             return;
     }
-    lines_->ask(std::move(then), {}, boot_clock::now() + longest_doubt, [](answer&&) {});
+    lines_->ask(
+        {.text = std::move(text)}, {}, boot_clock::now() + longest_ring, [this, bell](answer&&) {
+            const std::lock_guard lock{guard_};
+            ringing_.erase(bell);
+        });
 }
 
 conversation sql_backend::wake_next(std::string name) {
@@ -759,10 +782,12 @@ void sql_backend::withdraw(const call& c, const held& what) { take_back(c, what)
 conversation sql_backend::take_back(call c, held what) {
     const under_way here{*this};
     const auto& w = *what;
+    if (front_)
+        departures_.begin(w.name);
     bool certain = true;
     if (front_) {
-        auto leaving = leave_front(what->nonce);
-        static_cast<void>(co_await leaving);
+        auto parting = leave_front(what->nonce);
+        static_cast<void>(co_await parting);
     }
     for (const auto which : {query::release, query::leave}) {
         statement goes{.what = which, .with = {w.name, octets_of(w.nonce)}};
@@ -792,6 +817,8 @@ conversation sql_backend::take_back(call c, held what) {
     }
     if (certain && !shares_bond(w))
         go({number_of(own_bond(w))}, c.answer_by);
+    if (front_)
+        departures_.end(w.name);
     events_->withdrawn(c.ticket, certain ? applied::no : applied::maybe);
 }
 
@@ -868,10 +895,9 @@ void sql_backend::listen_from_now_on() {
         if (std::exchange(listens_, true) || closed_)
             return;
     }
+    own_line_->keep_one_open();
     if (ears_)
         sleep_and_listen();
-    else
-        own_line_->keep_one_open();
 }
 
 /// Removes what nobody will come back for. A bond is over if the server's clock and our own say so,
@@ -933,10 +959,12 @@ conversation sql_backend::sleep_and_listen() {
             static_cast<void>(done);
         }
         catch_up();
-        statement sleeps{.text = database_->sleeping()};
+        statement sleeps{.text = database_->sleeping(client_)};
         asking slept{*ears_, std::move(sleeps), {}, by};
         const auto rung = co_await slept;
-        static_cast<void>(rung);
+        if (const auto* wrong = std::get_if<trouble>(&rung);
+            wrong != nullptr && wrong->what == trouble::kind::plain)
+            co_return; // this server cannot do that: there is still the poll
     }
 }
 

@@ -17,6 +17,7 @@
 // Invariant: what was taken back does not take effect later. A statement that was sent and not
 // answered may, for a while; until that has passed a withdrawal is not certain.
 
+#include "backends/relational/doings.hpp"
 #include "backends/relational/pool.hpp"
 #include "backends/relational/view.hpp"
 #include "runtime/random.hpp"
@@ -37,12 +38,12 @@ class database : public speaker {
 public:
     [[nodiscard]] virtual const capabilities& able() const noexcept = 0;
 
-    /// What is said on the connection that listens; nothing if it cannot.
+    /// What is said on the connection that listens.
     [[nodiscard]] virtual std::string listening(std::int64_t client) const = 0;
 
-    /// For those that cannot: a connection sleeps, and who knows its number, its bell, ends that.
+    /// Where it cannot hear: another one sleeps, and who knows its number, its bell, ends that.
     [[nodiscard]] virtual std::string number_of_bell() const { return {}; }
-    [[nodiscard]] virtual std::string sleeping() const { return {}; }
+    [[nodiscard]] virtual std::string sleeping(std::int64_t /*client*/) const { return {}; }
     [[nodiscard]] virtual std::string ringing(std::int64_t /*bell*/) const { return {}; }
 
     /// Only for modes in which the server itself keeps others out.
@@ -116,17 +117,10 @@ private:
         bond_terms terms;
         duration lock_delay{};
     };
-    /// What all claims with one ttl share.
-    struct common_bond {
-        std::optional<bond_id> id;
-        bool being_kept = false; ///< somebody asks the server just now
-        std::vector<std::coroutine_handle<>> waiting;
-    };
     /// A claim of ours in the queue.
     struct place {
         duration pause{};
     };
-    class until_kept;
 
     /// What has to come to its end before we close.
     class under_way {
@@ -170,7 +164,7 @@ private:
     part_of<kept> keep_bond(call, held);
     part_of<kept> keep_own_bond(call, held);
     part_of<kept> keep_common_bond(call, held);
-    void resume_those_who_wait(duration ttl);
+    [[nodiscard]] std::optional<bond_terms> known_common(duration ttl) const;
 
     [[nodiscard]] statement addition(bond_id, const claim&) const;
     [[nodiscard]] asking on_hot(statement, const claim&, instant by);
@@ -180,6 +174,8 @@ private:
     [[nodiscard]] bool has_place(const nonce&);
     void heard(const whisper&);
     void after_leaving(const std::string& name, const table&);
+    void ring(std::int64_t bell);
+    [[nodiscard]] duration lets_others_first(const std::string& name, instant now);
 
     const sql::options how_;
     const std::shared_ptr<database> database_;
@@ -198,7 +194,7 @@ private:
     };
     std::mutex guard_;
     detail::kernel_random chance_;
-    std::map<duration, common_bond> common_; // by ttl
+    std::map<duration, bond_id> common_; // what all claims with one ttl share
     std::unordered_map<bond_id, known_bond> bonds_;
     std::unordered_map<nonce, place, nonce_hash> places_;
     struct fronted {
@@ -206,6 +202,9 @@ private:
         bond_id bond{};
         bool is_lost = false;
     };
+    doings departures_; // names that are given back in two steps: we ask for them after that
+    doings keeping_;    // ttls whose common bond is being kept
+    std::unordered_map<std::string, instant> yields_;        // until when others may go first
     std::unordered_map<nonce, fronted, nonce_hash> fronted_; // grants that the server keeps, too
     std::unordered_map<nonce, instant, nonce_hash> doubts_;  // until when it may still take effect
     sightings sightings_;
@@ -214,7 +213,8 @@ private:
     instant listens_at_ =
         never; // whoever holds a lock for a while wants to know if it is taken away
     bool listens_ = false;
-    std::int64_t bell_ = 0; // who rings it wakes us
+    std::unordered_set<std::int64_t> ringing_; // bells
+    std::int64_t bell_ = 0;                    // who rings it wakes us
     bool closed_ = false;
     std::optional<detail::ticker> ticker_; // goes first: it uses all of the above
 };
