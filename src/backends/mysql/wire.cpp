@@ -2,6 +2,7 @@
 #include "backends/mysql/dialect.hpp"
 #include "backends/mysql/errors.hpp"
 
+#include <cerrno>
 #include <fcntl.h>
 #include <mysql.h>
 #include <netinet/in.h>
@@ -147,8 +148,13 @@ public:
         return rows_ ? std::move(*rows_) : answer_without_rows(asked_, changed_, inserted_);
     }
 
-    // The server says nothing by itself but that it ends.
-    bool listen(std::vector<relational::whisper>&) override { return false; }
+    // The server says nothing by itself but that it ends. That there was something to read may be
+    // old news: another thread has read it since.
+    bool listen(std::vector<relational::whisper>&) override {
+        char next = 0;
+        const auto there = ::recv(descriptor(), &next, 1, MSG_PEEK | MSG_DONTWAIT);
+        return there < 0 && (errno == EAGAIN || errno == EINTR);
+    }
 
 private:
     enum class step : std::uint8_t { asking, reading, moving_on };
