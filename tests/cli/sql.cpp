@@ -250,7 +250,10 @@ TYPED_TEST(on_sql, tables_may_be_made_by_somebody_else) {
     server.sql(text.out);
     this->expect_that_a_lock_is_held_seen_and_taken_by_force(guest);
     server.sql(text.out); // again does no harm
-    EXPECT_EQ(this->run_on(guest).out, "held\n");
+    for (const char* const mode : {"lease", "row", "session"}) {
+        const auto how = this->run_on(guest + "?mode=" + mode);
+        EXPECT_EQ(how.out, "held\n") << mode << ": " << how.err;
+    }
     EXPECT_EQ(this->run_on(server.url()).code,
               TypeParam::scheme == std::string{"postgres"} ? 77 : 0)
         << "tables belong to those who may use them";

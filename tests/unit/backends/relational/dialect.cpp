@@ -4,6 +4,8 @@
 #include "backends/mysql/dialect.hpp"
 #include "backends/postgres/dialect.hpp"
 
+#include <holdfast/postgres.hpp>
+
 #include <gtest/gtest.h>
 
 #include <regex>
@@ -182,6 +184,70 @@ TEST(postgres_dialect, has_a_channel_for_each_client) {
     EXPECT_EQ(postgres::channel("ours", 42), "ours_client42");
     EXPECT_TRUE(has(postgres::text_of(query::release, "ours"), "'ours_client' ||"))
         << "the one that is woken through";
+}
+
+TEST(postgres_dialect, gives_the_user_of_the_url_all_tables_that_it_makes) {
+    sql::options how;
+    how.database = "d";
+    EXPECT_FALSE(has(holdfast::postgres::schema(how), "GRANT"));
+    how.user = "an\"n";
+    how.table = "ours";
+    const auto text = holdfast::postgres::schema(how);
+    const auto grant = text.substr(text.find("GRANT"));
+    EXPECT_TRUE(has(grant, " TO \"an\"\"n\";")) << grant;
+    const std::regex made{"CREATE TABLE IF NOT EXISTS (ours_[a-z]+)"};
+    auto each = std::sregex_iterator{text.begin(), text.end(), made};
+    EXPECT_NE(each, std::sregex_iterator{});
+    for (; each != std::sregex_iterator{}; ++each)
+        EXPECT_TRUE(std::regex_search(grant, std::regex{"\\b" + each->str(1) + "\\b"}))
+            << each->str(1);
+}
+
+// ------------------------------------------------------------- where the server keeps others out
+
+constexpr front_query all_front_queries[] = {front_query::try_session,
+                                             front_query::end_session,
+                                             front_query::make_row,
+                                             front_query::try_row};
+
+TEST(front_of_names, has_the_same_number_in_each_process_and_version) {
+    EXPECT_EQ(number_of_name("holdfast", "orders/42"), 13014745880040115448U);
+    EXPECT_NE(number_of_name("holdfast", "a"), number_of_name("holdfast", "b"));
+    EXPECT_NE(number_of_name("holdfast", "a"), number_of_name("others", "a"));
+    EXPECT_NE(number_of_name("ab", "c"), number_of_name("a", "bc"));
+}
+
+TEST(front_of_names, has_names_as_numbers_or_in_digits_only) {
+    const std::regex digits{"[0-9A-Fa-f]{6,}|-?[0-9]{6,}"};
+    for (const auto which : all_front_queries)
+        for (const std::string name : {"'; DROP TABLE x; --", "{lock}$1{lock}", "\\\\\\\\'"}) {
+            const std::string tame(name.size(), 'a');
+            const auto frame = [&](const std::string& text) {
+                expect_finished(std::regex_replace(text, std::regex{"'holdfast_"}, "'"));
+                return std::regex_replace(text, digits, "?");
+            };
+            for (const auto how : {mode::exclusive, mode::shared})
+                EXPECT_EQ(frame(postgres::front_text(which, "ours", name, how)),
+                          frame(postgres::front_text(which, "ours", tame, how)));
+            EXPECT_EQ(frame(mysql::front_text(which, "ours", name)),
+                      frame(mysql::front_text(which, "ours", tame)));
+        }
+}
+
+TEST(front_of_names, is_given_back_as_it_was_taken) {
+    const auto number_in = [](const std::string& text) {
+        std::smatch found;
+        return std::regex_search(text, found, std::regex{"-?[0-9]{6,}"}) ? found.str() : text;
+    };
+    for (const auto how : {mode::exclusive, mode::shared}) {
+        const auto taken = postgres::front_text(front_query::try_session, "t", "a", how);
+        const auto ended = postgres::front_text(front_query::end_session, "t", "a", how);
+        EXPECT_EQ(number_in(taken), number_in(ended));
+        EXPECT_EQ(has(taken, "_shared"), how == mode::shared);
+        EXPECT_EQ(has(ended, "_shared"), how == mode::shared);
+    }
+    EXPECT_EQ(number_in(mysql::front_text(front_query::try_session, "t", "a")),
+              number_in(mysql::front_text(front_query::end_session, "t", "a")));
 }
 
 } // namespace

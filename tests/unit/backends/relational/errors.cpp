@@ -30,7 +30,7 @@ TEST(postgres_errors, mean_one_thing_each) {
         applied effect;
     } all[] = {
         {"55P03", kind::blocked, errc::backend_unavailable, applied::no}, // lock_timeout
-        {"40P01", kind::again, errc::backend_unavailable, applied::no}, // deadlock
+        {"40P01", kind::again, errc::backend_unavailable, applied::no},   // deadlock
         {"40001", kind::again, errc::backend_unavailable, applied::no},
         {"57014", kind::blocked, errc::backend_unavailable, applied::no}, // statement_timeout
         {"57P01", kind::unusable, errc::backend_unavailable, applied::maybe},
@@ -141,7 +141,7 @@ TEST(mysql_errors, mean_one_thing_each) {
         applied effect;
     } all[] = {
         {1205, kind::blocked, errc::backend_unavailable, applied::no}, // waited for a row
-        {1213, kind::again, errc::backend_unavailable, applied::no}, // deadlock
+        {1213, kind::again, errc::backend_unavailable, applied::no},   // deadlock
         {1317, kind::blocked, errc::backend_unavailable, applied::no},
         {1969, kind::blocked, errc::backend_unavailable, applied::no},
         {3572, kind::blocked, errc::backend_unavailable, applied::no}, // NOWAIT

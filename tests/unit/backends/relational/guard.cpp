@@ -53,5 +53,12 @@ TEST(sql_guard, locks_the_row_until_the_transaction_ends) {
     EXPECT_TRUE(has(guard(dialect::mysql, "a", fence{1}), " LOCK IN SHARE MODE"));
 }
 
+TEST(sql_fence_column, is_set_by_those_who_are_not_older) {
+    const auto words = fenced(fence{77});
+    EXPECT_EQ(words.sets, "fence = 77");
+    EXPECT_EQ(words.demands, "fence <= 77");
+    EXPECT_EQ(fenced(fence{1}, "written_by").demands, "written_by <= 1");
+}
+
 } // namespace
 } // namespace holdfast::sql::test

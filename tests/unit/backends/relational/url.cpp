@@ -41,6 +41,8 @@ TEST(relational_url, has_defaults_for_all_but_the_database) {
     EXPECT_EQ(o.user, "");
     EXPECT_EQ(o.password, "");
     EXPECT_EQ(o.table, "holdfast");
+    EXPECT_EQ(o.mode, sql::locking::lease);
+    EXPECT_EQ(o.held_rows, 16U);
     EXPECT_EQ(o.steal, sql::stealing::clock);
     EXPECT_TRUE(o.make_tables);
     EXPECT_FALSE(o.tls.wanted);
@@ -67,6 +69,10 @@ TEST(relational_url, names_user_password_servers_and_database) {
 }
 
 TEST(relational_url, has_options) {
+    EXPECT_EQ(with("mode=lease").mode, sql::locking::lease);
+    EXPECT_EQ(with("mode=row").mode, sql::locking::row);
+    EXPECT_EQ(with("mode=session").mode, sql::locking::session);
+    EXPECT_EQ(with("held_rows=40").held_rows, 40U);
     EXPECT_EQ(with("steal=clock").steal, sql::stealing::clock);
     EXPECT_EQ(with("steal=observe").steal, sql::stealing::observe);
     EXPECT_EQ(with("steal=both").steal, sql::stealing::both);
@@ -115,6 +121,8 @@ TEST(relational_url, says_in_one_sentence_what_it_does_not_understand) {
         {"//[::1/d", "brackets"},
         {"//h/%zz", "two hexadecimal digits"},
         {"//h/%00", "contains no NUL"},
+        {"//h/d?mode=table", "mode is lease, row or session"},
+        {"//h/d?held_rows=0", "from 1 to 1000"},
         {"//h/d?steal=never", "steal is clock, observe or both"},
         {"//h/d?steal=", "steal is clock, observe or both"},
         {"//h/d?steal", "'steal' has no value"},
@@ -175,6 +183,9 @@ TEST(relational_url, options_from_a_program_are_checked_as_well) {
     EXPECT_THROW(check("mysql", o), std::system_error);
     o.servers = {{}};
     o.connections = 0;
+    EXPECT_THROW(check("mysql", o), std::system_error);
+    o.connections = 1;
+    o.held_rows = 0;
     EXPECT_THROW(check("mysql", o), std::system_error);
 }
 
