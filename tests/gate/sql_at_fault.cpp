@@ -1,0 +1,115 @@
+#include "gate/sql_at_fault.hpp"
+#include "servers/mariadb.hpp"
+#include "servers/mariadb_link.hpp"
+#include "servers/postgres.hpp"
+#include "servers/postgres_link.hpp"
+
+#include <sstream>
+#include <stdexcept>
+
+namespace holdfast::servers {
+namespace {
+
+template <class Link> class session_over final : public session {
+public:
+    explicit session_over(Link link) : link_{std::move(link)} {}
+    std::string ask(const std::string& statements) override { return link_.ask(statements); }
+
+private:
+    Link link_;
+};
+
+template <class Link> [[nodiscard]] std::unique_ptr<session> over(Link link) {
+    return std::make_unique<session_over<Link>>(std::move(link));
+}
+
+class postgres_at_fault final : public sql_server {
+public:
+    explicit postgres_at_fault(const sql_server_options& how) : server_{options_of(how)} {}
+
+    database_server& process() override { return server_; }
+    std::string url() const override { return server_.url(); }
+    std::unique_ptr<session> connect() const override {
+        return over(postgres_link{"postgres://postgres@" + server_.address() + "/holdfast"});
+    }
+    void promote() override { server_.promote(); }
+    void cut_all_users() const override {
+        sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'holdfast'");
+    }
+
+private:
+    static postgres_options options_of(const sql_server_options& how) {
+        postgres_options all{.clock = how.clock};
+        if (how.replica_of != nullptr) {
+            all.replica_of = &static_cast<const postgres_at_fault*>(how.replica_of)->server_;
+            all.commits = replication::synchronous;
+        }
+        return all;
+    }
+
+    postgres_server server_;
+};
+
+class mariadb_at_fault final : public sql_server {
+public:
+    explicit mariadb_at_fault(const sql_server_options& how) : server_{options_of(how)} {}
+
+    database_server& process() override { return server_; }
+    std::string url() const override { return server_.url(); }
+    std::unique_ptr<session> connect() const override {
+        return over(mariadb_link{{.unix_socket = server_.unix_socket(), .user = "root"}});
+    }
+    void promote() override { server_.promote(); }
+    void cut_all_users() const override {
+        sql("KILL USER holdfast"); // and nobody else
+    }
+
+private:
+    static mariadb_options options_of(const sql_server_options& how) {
+        mariadb_options all{.clock = how.clock};
+        if (how.has_replicas)
+            all.changes = binary_log::kept;
+        if (how.replica_of != nullptr)
+            all.replica_of = &static_cast<const mariadb_at_fault*>(how.replica_of)->server_;
+        return all;
+    }
+
+    mariadb_server server_;
+};
+
+template <class Server> std::unique_ptr<sql_server> start(const sql_server_options& how) {
+    return std::make_unique<Server>(how);
+}
+
+} // namespace
+
+std::int64_t session::number(const std::string& question) { return std::stoll(ask(question)); }
+
+const std::vector<sql_engine>& sql_engines() {
+    static const std::vector<sql_engine> all{
+        {"postgres",
+         sql::dialect::postgres,
+         "division by zero",
+         postgres_server::missing,
+         start<postgres_at_fault>},
+        {"mysql",
+         sql::dialect::mysql,
+         "Subquery returns more than 1 row",
+         mariadb_server::missing,
+         start<mariadb_at_fault>},
+    };
+    return all;
+}
+
+lease get(mutex& from, const acquire_options& how) {
+    const auto give_up = boot_clock::now() + patience;
+    for (;;)
+        try {
+            return from.acquire(how);
+        } catch (const std::system_error& e) {
+            if (e.code() != condition::try_again || boot_clock::now() > give_up)
+                throw;
+        }
+}
+
+} // namespace holdfast::servers
