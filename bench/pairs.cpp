@@ -167,9 +167,14 @@ void place(placed where, std::size_t which) noexcept {
 
 void place_process(int pid, placed where, std::size_t which) {
     const auto set = cpus_for(where, which);
+    std::error_code ended; // by itself: some servers have children that come and go
     for (const auto& task :
-         std::filesystem::directory_iterator{"/proc/" + std::to_string(pid) + "/task"})
+         std::filesystem::directory_iterator{"/proc/" + std::to_string(pid) + "/task", ended}) {
         ::sched_setaffinity(std::stoi(task.path().filename()), sizeof set, &set);
+        std::ifstream children{task.path() / "children"};
+        for (int child = 0; children >> child;)
+            place_process(child, where, which);
+    }
 }
 
 // ------------------------------------------------------------------------------------- counting

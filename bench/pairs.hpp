@@ -92,7 +92,7 @@ enum class placed : std::uint8_t {
 /// For this thread and those that it will start. `which`: its number among its equals.
 void place(placed, std::size_t which = 0) noexcept;
 
-/// For all threads of another process.
+/// For all threads of another process and of its children.
 void place_process(int pid, placed, std::size_t which = 0);
 
 // ------------------------------------------------------------------------------------- counting
