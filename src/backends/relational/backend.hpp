@@ -214,7 +214,7 @@ private:
         never; // whoever holds a lock for a while wants to know if it is taken away
     bool listens_ = false;
     std::unordered_set<std::int64_t> ringing_; // bells
-    std::int64_t bell_ = 0;                    // who rings it wakes us
+    std::atomic<std::int64_t> bell_{0}; // who rings it wakes us
     bool closed_ = false;
     std::optional<detail::ticker> ticker_; // goes first: it uses all of the above
 };

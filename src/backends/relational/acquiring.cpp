@@ -1,0 +1,403 @@
+// Acquiring: the front where there is one, then the row; without looking first, and if somebody is
+// in the way with a look.
+
+#include "backends/relational/backend.hpp"
+#include "backends/relational/front.hpp"
+#include "backends/relational/parts.hpp"
+
+#include <algorithm>
+
+namespace holdfast::relational {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int most_rounds = 6;
+constexpr std::uint32_t passes_while_others_wait = 8;
+constexpr duration shortest_poll = 10ms, longest_poll = 500ms, longest_trust_in_hints = 2s;
+constexpr duration a_moment = 30ms;
+constexpr duration tries_front_again_after = 200ms;
+
+[[nodiscard]] std::int64_t waiting_bits(const claim& c) {
+    return somebody_waits | (c.kind == kind::fair ? fair_ones_wait : 0);
+}
+
+[[nodiscard]] octets within_of(const claim& c) {
+    return c.within ? octets_of(*c.within) : octets{};
+}
+
+/// Ends what is over.
+part_of<bool> sweep_bond(pool& lines, bond_row bond, instant by) {
+    statement ends{.what = query::bond_end, .with = {bond.id, bond.renewals}};
+    asking ended{lines, std::move(ends), {}, by};
+    const auto done = co_await ended;
+    co_return std::holds_alternative<table>(done);
+}
+
+/// Clears away what nobody keeps.
+part_of<bool> sweep_one(pool& lines, std::string name, line_row row, instant by) {
+    statement clears{.what = row.place == 0 && row.mode == mode::exclusive ? query::release
+                                                                           : query::leave,
+                     .with = {name, octets_of(row.nonce)}};
+    if (clears.what == query::release)
+        clears.with.emplace_back(std::int64_t{0});
+    asking cleared{lines, std::move(clears), std::move(name), by};
+    const auto done = co_await cleared;
+    co_return std::holds_alternative<table>(done);
+}
+
+} // namespace
+
+void sql_backend::attempt(const call& c, const held& what, joining join) { seek(c, what, join); }
+
+conversation sql_backend::seek(call c, held what, joining join) {
+    if (const auto pause = lets_others_first(what->name, c.asked);
+        pause > duration::zero() && join == joining::queue && !has_place(what->nonce)) {
+        contended no;
+        no.retry_after = pause;
+        events_->attempted(c.ticket, std::move(no));
+        co_return;
+    }
+    if (front_) {
+        doings::until_done others{departures_, what->name};
+        co_await others;
+    }
+    auto keeping = keep_bond(c, what);
+    const auto bond = co_await keeping;
+    if (const auto* wrong = std::get_if<failure>(&bond)) {
+        events_->attempted(c.ticket, *wrong);
+        co_return;
+    }
+    const auto& terms = std::get<bond_terms>(bond);
+    std::optional<attempt_answer> answered;
+    if (front_) {
+        auto winning = win_front(c, what, join, terms);
+        answered = co_await winning;
+    }
+    if (!answered) {
+        auto trying = try_at_once(c, what, join, terms);
+        answered = co_await trying;
+    }
+    if (!answered) {
+        auto looking = look_and_decide(c, what, join, terms);
+        answered = co_await looking;
+    }
+    if (front_ && !std::holds_alternative<grant>(*answered)) {
+        auto parting = leave_front(what->nonce);
+        static_cast<void>(co_await parting);
+    }
+    events_->attempted(c.ticket, std::move(*answered));
+}
+
+/// Whoever lets go and asks again in the same breath would win for ever: who was woken is still on
+/// his way. Those who only try, and those who have a place, do not wait.
+duration sql_backend::lets_others_first(const std::string& name, instant now) {
+    const std::lock_guard lock{guard_};
+    const auto found = yields_.find(name);
+    if (found == yields_.end())
+        return duration::zero();
+    const auto left = found->second - now;
+    if (left <= duration::zero())
+        yields_.erase(found);
+    return left;
+}
+
+/// Nothing if it is won.
+part_of<std::optional<attempt_answer>>
+sql_backend::win_front(call c, held what, joining join, bond_terms terms) {
+    if (front_->has(what->nonce))
+        co_return std::nullopt;
+    auto winning = front_->win(what, c.answer_by);
+    const auto won = co_await winning;
+    if (const auto* wrong = std::get_if<trouble>(&won))
+        co_return failed(*what, *wrong);
+    if (std::get<bool>(won))
+        co_return std::nullopt;
+    if (join == joining::queue && !has_place(what->nonce)) {
+        auto placing = take_place(c, what, terms);
+        if (auto wrong = co_await placing)
+            co_return wrong;
+    }
+    statement looks{.what = query::look, .with = {what->name, octets_of(what->nonce)}};
+    auto asked = on_hot(std::move(looks), *what, c.answer_by);
+    const auto got = co_await asked;
+    if (const auto* wrong = std::get_if<trouble>(&got))
+        co_return failed(*what, *wrong);
+    next_step next;
+    {
+        const std::lock_guard lock{guard_};
+        next = decide(read_view(std::get<table>(got)),
+                      *what,
+                      terms.bond,
+                      how_.steal,
+                      sightings_,
+                      boot_clock::now());
+    }
+    co_return contended_by(*what, join, terms, std::move(next));
+}
+
+part_of<bool> sql_backend::leave_front(nonce n) {
+    {
+        const std::lock_guard lock{guard_};
+        fronted_.erase(n);
+    }
+    auto leaving = front_->give_up(n);
+    co_return co_await leaving;
+}
+
+conversation sql_backend::give_up_front(nonce n) {
+    auto leaving = leave_front(n);
+    static_cast<void>(co_await leaving);
+}
+
+/// The connection that kept others out has ended. They still wait for the row behind it.
+void sql_backend::front_lost(const held& what) {
+    {
+        const std::lock_guard lock{guard_};
+        const auto found = fronted_.find(what->nonce);
+        if (found == fronted_.end())
+            return; // not granted yet: whoever asks for it will find out
+        found->second.is_lost = true;
+    }
+    win_front_again(what);
+}
+
+conversation sql_backend::win_front_again(held what) {
+    auto winning = front_->win(what, boot_clock::now() + longest_doubt);
+    const auto won = co_await winning;
+    const auto* yes = std::get_if<bool>(&won);
+    bool too_late = false;
+    {
+        const std::lock_guard lock{guard_};
+        const auto found = fronted_.find(what->nonce);
+        too_late = found == fronted_.end(); // given back meanwhile
+        if (!too_late && yes != nullptr && *yes) {
+            found->second.is_lost = false;
+        } else if (!too_late && !closed_) {
+            fronts_at_ = std::min(fronts_at_, boot_clock::now() + tries_front_again_after);
+            background_->wake_at(fronts_at_);
+        }
+    }
+    if (too_late) {
+        auto leaving = front_->give_up(what->nonce);
+        static_cast<void>(co_await leaving);
+    }
+}
+
+/// Without looking first; nothing if somebody is in the way, and then we have a place if we want
+/// one.
+part_of<std::optional<attempt_answer>>
+sql_backend::try_at_once(call c, held what, joining join, bond_terms terms) {
+    const auto& w = *what;
+    const bool queued = has_place(w.nonce);
+    if (queued && (w.kind == kind::fair || w.mode != mode::exclusive))
+        co_return std::nullopt;
+    statement taking{.what = query::take,
+                     .with = {w.name, octets_of(w.nonce), number_of(terms.bond)}};
+    if (w.mode != mode::exclusive) {
+        taking.what = query::take_beside;
+        taking.with.insert(taking.with.end(),
+                           {client_,
+                            static_cast<std::int64_t>(w.mode),
+                            static_cast<std::int64_t>(w.permits),
+                            within_of(w)});
+    } else if (queued) { // any version of it, and our place goes
+        taking.what = query::admit;
+        taking.with.insert(taking.with.end(), {std::int64_t{-1}, std::int64_t{0}});
+    }
+    auto asked = on_hot(std::move(taking), w, c.answer_by);
+    const auto got = co_await asked;
+    if (const auto* wrong = std::get_if<trouble>(&got))
+        co_return failed(w, *wrong);
+    if (!std::get<table>(got).empty())
+        co_return granted(what, terms, std::get<table>(got));
+    if (queued || join == joining::none)
+        co_return std::nullopt;
+    auto placing = take_place(c, what, terms);
+    co_return co_await placing;
+}
+
+/// Nothing if we have one.
+part_of<std::optional<attempt_answer>>
+sql_backend::take_place(call c, held what, bond_terms terms) {
+    const auto& w = *what;
+    listen_from_now_on(); // to hear when it is our turn
+    statement joins{.what = query::join,
+                    .with = {w.name,
+                             octets_of(w.nonce),
+                             number_of(terms.bond),
+                             client_,
+                             static_cast<std::int64_t>(w.mode),
+                             static_cast<std::int64_t>(w.permits),
+                             waiting_bits(w)}};
+    auto joined = on_hot(std::move(joins), w, c.answer_by);
+    const auto stands = co_await joined;
+    if (const auto* wrong = std::get_if<trouble>(&stands))
+        co_return failed(w, *wrong);
+    const std::lock_guard lock{guard_};
+    places_.try_emplace(w.nonce);
+    co_return std::nullopt;
+}
+
+part_of<attempt_answer>
+sql_backend::look_and_decide(call c, held what, joining join, bond_terms terms) {
+    const auto& w = *what;
+    next_step next;
+    for (int round = 0; round < most_rounds; ++round) {
+        statement looks{.what = query::look, .with = {w.name, octets_of(w.nonce)}};
+        auto asked = on_hot(std::move(looks), w, c.answer_by);
+        const auto got = co_await asked;
+        if (const auto* wrong = std::get_if<trouble>(&got))
+            co_return failed(w, *wrong);
+        const auto seen = read_view(std::get<table>(got));
+        {
+            const std::lock_guard lock{guard_};
+            next = decide(seen, w, terms.bond, how_.steal, sightings_, boot_clock::now());
+            if (seen.my_place <= 0)
+                places_.erase(w.nonce); // somebody took us for gone: the core asks again soon
+        }
+        statement then;
+        switch (next.what) {
+        case next_step::kind::is_ours: {
+            table row{2};
+            row.add(std::to_string(next.fence.value()));
+            row.add("0");
+            co_return granted(what, terms, row);
+        }
+        case next_step::kind::wait:
+            co_return contended_by(w, join, terms, std::move(next));
+        case next_step::kind::sweep: {
+            auto sweeping = sweep(c, what, next);
+            if (!co_await sweeping)
+                co_return contended_by(w, join, terms, std::move(next));
+            continue;
+        }
+        case next_step::kind::make_row:
+            then = {.what = query::make_row, .with = {w.name}};
+            break;
+        case next_step::kind::admit:
+            then = {.what = query::admit,
+                    .with = {w.name,
+                             octets_of(w.nonce),
+                             number_of(terms.bond),
+                             seen.version,
+                             next.waiters_after}};
+            if (w.mode != mode::exclusive)
+                then = {.what = query::admit_beside,
+                        .with = {w.name,
+                                 octets_of(w.nonce),
+                                 number_of(terms.bond),
+                                 client_,
+                                 static_cast<std::int64_t>(w.mode),
+                                 seen.version,
+                                 next.waiters_after,
+                                 within_of(w)}};
+            break;
+        }
+        auto doing = on_hot(std::move(then), w, c.answer_by);
+        const auto done = co_await doing;
+        if (const auto* wrong = std::get_if<trouble>(&done))
+            co_return failed(w, *wrong);
+        if (next.what == next_step::kind::admit && !std::get<table>(done).empty())
+            co_return granted(what, terms, std::get<table>(done));
+    }
+    next.look_again = a_moment; // others are quicker, again and again
+    co_return contended_by(w, join, terms, std::move(next));
+}
+/// False: not now.
+part_of<bool> sql_backend::sweep(call c, held what, next_step next) {
+    for (const auto& row : next.over) {
+        auto ending = sweep_bond(*lines_, *row.kept_by, c.answer_by);
+        if (!co_await ending)
+            co_return false;
+    }
+    for (const auto& row : next.rubbish) {
+        auto clearing = sweep_one(*lines_, what->name, row, c.answer_by);
+        if (!co_await clearing)
+            co_return false;
+    }
+    co_return true;
+}
+
+attempt_answer sql_backend::granted(const held& what, const bond_terms& terms, const table& row) {
+    const auto& w = *what;
+    const bool others_wait = row.number(0, 1) != 0;
+    grant given{.nonce = w.nonce, .fence = {}, .reserved = 0, .terms = terms};
+    {
+        const std::lock_guard lock{guard_};
+        places_.erase(w.nonce);
+        doubts_.erase(w.nonce);
+        const auto known = bonds_.find(terms.bond);
+        if (known == bonds_.end())
+            return failure{make_error_code(errc::backend_unavailable),
+                           applied::maybe,
+                           "what was to keep it was lost meanwhile"};
+        if (front_) {
+            const bool is_lost = !front_->has(w.nonce);
+            fronted_.insert_or_assign(w.nonce, fronted{what, terms.bond, is_lost});
+            if (is_lost) {
+                fronts_at_ = boot_clock::now();
+                background_->wake_at(fronts_at_);
+            }
+        }
+        given.terms = known->second.terms; // it may have been renewed since we asked
+        if (!listens_ && listens_at_ == never) {
+            listens_at_ = boot_clock::now() + listens_after;
+            tidies_at_ = boot_clock::now() + tidies_every(how_);
+            background_->wake_at(std::min(listens_at_, tidies_at_));
+        }
+    }
+    if (w.mode != mode::permit)
+        given.fence = fence{row.number(0, 0)};
+    if (w.mode == mode::exclusive)
+        given.reserved = static_cast<std::uint32_t>(reserved_passes);
+    else if (others_wait)
+        wake_next(w.name); // there may be room for more
+    if (others_wait)
+        given.passes = passes_while_others_wait;
+    return given;
+}
+
+attempt_answer
+sql_backend::contended_by(const claim& w, joining join, const bond_terms& terms, next_step next) {
+    contended no;
+    no.retry_after = next.look_again;
+    no.holder = std::move(next.holder);
+    if (join == joining::none)
+        return no;
+    const std::lock_guard lock{guard_};
+    const auto at = places_.find(w.nonce);
+    if (at == places_.end()) { // asks again for a place
+        no.retry_after = std::min(no.retry_after, a_moment);
+        return no;
+    }
+    no.place = next.ahead;
+    no.keeps_place = terms;
+    auto& pause = at->second.pause;
+    pause = std::clamp(pause * 2, shortest_poll, longest_poll);
+    const auto most = able().wake == wake_by::polling ? pause : longest_trust_in_hints;
+    const auto jitter = duration{
+        static_cast<duration::rep>(chance_.next() % static_cast<std::uint64_t>(most.count() / 2))};
+    no.retry_after = std::clamp<duration>(no.retry_after, 1ms, most / 2 + jitter);
+    return no;
+}
+
+attempt_answer sql_backend::failed(const claim& w, const trouble& wrong) {
+    if (wrong.what == trouble::kind::blocked || wrong.what == trouble::kind::again) {
+        contended no;
+        no.retry_after = a_moment;
+        return no;
+    }
+    if (wrong.why.applied == applied::maybe) {
+        const std::lock_guard lock{guard_};
+        doubts_[w.nonce] = boot_clock::now() + longest_doubt;
+    }
+    return wrong.why;
+}
+
+bool sql_backend::has_place(const nonce& n) {
+    const std::lock_guard lock{guard_};
+    return places_.contains(n);
+}
+
+} // namespace holdfast::relational

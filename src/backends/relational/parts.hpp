@@ -1,0 +1,52 @@
+#pragma once
+
+// Small words that the parts of the engine share.
+
+#include "backends/relational/view.hpp"
+
+#include <holdfast/backend.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+
+namespace holdfast::relational {
+
+/// The clocks of servers tell microseconds; this is for what lies between two of their readings.
+inline constexpr duration margin = std::chrono::milliseconds{5};
+/// After that a statement that was sent has been carried out, or never will be: the server ends
+/// those that take longer, and we cut connections before their time.
+inline constexpr duration longest_doubt = std::chrono::seconds{10};
+/// Most leases are over by then, and need no connection to hear of an operator.
+inline constexpr duration listens_after = std::chrono::milliseconds{200};
+
+/// How often what nobody will come back for is looked for.
+[[nodiscard]] duration tidies_every(const sql::options&);
+
+/// Whether its grant lives on the bond that all such claims of one client share. What ends by
+/// itself, or is kept back after a loss, needs one of its own, which others do not prolong.
+[[nodiscard]] inline bool shares_bond(const claim& c) {
+    return c.renewal == renewal::automatic && c.lock_delay == duration::zero();
+}
+
+[[nodiscard]] inline std::int64_t microseconds(duration d) {
+    return std::chrono::duration_cast<std::chrono::microseconds>(d).count();
+}
+
+[[nodiscard]] inline octets octets_of(const nonce& n) { return {raw_of(n)}; }
+
+[[nodiscard]] inline std::int64_t number_of(bond_id b) { return static_cast<std::int64_t>(b); }
+
+/// Neither 0 nor negative, and never the same again.
+[[nodiscard]] inline std::int64_t number_from(std::uint64_t bits) {
+    return static_cast<std::int64_t>(bits >> 1 | 1);
+}
+
+/// The bond of a claim that shares none. The same claim asked again means the same.
+[[nodiscard]] inline bond_id own_bond(const claim& c) {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, c.nonce.bytes.data(), sizeof bits);
+    return bond_id{static_cast<std::uint64_t>(number_from(bits))};
+}
+
+} // namespace holdfast::relational
