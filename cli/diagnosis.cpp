@@ -186,8 +186,11 @@ std::string guarantees_text(const diagnosis& all) {
     text += line("holds among", words_for(able.reach));
     text += line("kinds", kinds_of(able));
     text += line("fences", words_for(able.fences));
-    text += line("a dead holder",
-                 able.notices_death ? "is noticed at once" : "is noticed after its ttl");
+    text +=
+        line("a dead holder",
+             able.notices_death         ? "is noticed at once"
+             : able.keeps_while_stopped ? "is noticed after its ttl; one that stands still is not"
+                                        : "is noticed after its ttl");
     text += line("waiters", words_for(able.wake));
     const auto assumed = assumptions_of(able);
     for (const auto one : assumed) {
@@ -238,6 +241,7 @@ void write_guarantees(json& out, const capabilities& able) {
         .member("loses_permits", able.loses_permits)
         .member("lock_delay", able.lock_delay)
         .member("notices_death", able.notices_death)
+        .member("keeps_while_stopped", able.keeps_while_stopped)
         .member("fences", fences.at(static_cast<std::size_t>(able.fences)))
         .member("fence_per_pass", able.fence_per_pass)
         .member("wake", wakes.at(static_cast<std::size_t>(able.wake)))

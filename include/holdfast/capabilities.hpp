@@ -38,12 +38,13 @@ enum class assumption : std::uint8_t {
 struct capabilities {
     const char* engine = "";
     holdfast::reach reach = holdfast::reach::process;
-    bool shared = false;         ///< read-write locks
-    bool permits = false;        ///< semaphores
-    bool loses_permits = false;  ///< what somebody held who died may never come back
-    bool fair = false;           ///< grants follow the order of asking
-    bool lock_delay = false;     ///< a lock freed by failure can be kept back for a while
-    bool notices_death = false;  ///< a dead holder is noticed at once, not after its ttl
+    bool shared = false;              ///< read-write locks
+    bool permits = false;             ///< semaphores
+    bool loses_permits = false;       ///< what somebody held who died may never come back
+    bool fair = false;                ///< grants follow the order of asking
+    bool lock_delay = false;          ///< a lock freed by failure can be kept back for a while
+    bool notices_death = false;       ///< a dead holder is noticed at once, not after its ttl
+    bool keeps_while_stopped = false; ///< who stands still keeps its locks, beyond their ttl
     bool blocks_caller = false;  ///< its calls can only block: async callers use the client's loop
     bool fence_per_pass = false; ///< a lease handed on inside one process has a larger fence
     bool asks_holders = false;   ///< a holder can be asked to release

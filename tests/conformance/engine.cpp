@@ -70,6 +70,7 @@ TEST_P(capabilities_conformance, the_engine_says_what_is_written_here) {
     EXPECT_EQ(said.fair, promises().fair);
     EXPECT_EQ(said.lock_delay, promises().lock_delay);
     EXPECT_EQ(said.notices_death, promises().notices_death);
+    EXPECT_EQ(said.keeps_while_stopped, promises().keeps_while_stopped);
     EXPECT_EQ(said.fence_per_pass, promises().fence_per_pass);
     EXPECT_EQ(said.fences, promises().fences);
     EXPECT_EQ(said.wake, promises().wake);

@@ -85,6 +85,15 @@ inline constexpr need fair_order{"an order among waiters",
                                  [](const engine_under_test& e) { return e.promises.fair; }};
 inline constexpr need lock_delay{"lock delay",
                                  [](const engine_under_test& e) { return e.promises.lock_delay; }};
+inline constexpr need ends_by_time{"locks that end with their ttl, whatever became of their holder",
+                                   [](const engine_under_test& e) {
+                                       return !e.promises.keeps_while_stopped &&
+                                              e.promises.ttl != ttl_scope::session;
+                                   }};
+inline constexpr need stopped_processes_lose{
+    "locks that a process that stands still loses", [](const engine_under_test& e) {
+        return !e.promises.keeps_while_stopped && e.promises.reach != reach::process;
+    }};
 inline constexpr need sight_of_death{
     "dead holders noticed at once", [](const engine_under_test& e) {
         return e.promises.notices_death && e.promises.reach != reach::process;

@@ -58,6 +58,7 @@ template <sql::locking how> [[nodiscard]] bool offer(const char* form) {
                      .permits = by_lease,
                      .fair = true,
                      .lock_delay = true,
+                     .keeps_while_stopped = !by_lease,
                      .fence_per_pass = true,
                      .raises_fences = true,
                      .fences = fence_grade::hybrid,

@@ -18,6 +18,7 @@ namespace holdfast::conformance {
 namespace {
 
 HOLDFAST_SUITE(process_conformance, other_processes);
+HOLDFAST_SUITE(stopped_process_conformance, stopped_processes_lose);
 
 // An ordinary file, read and written without any care: only the lock keeps the count right.
 [[nodiscard]] int read_number(const std::string& path) {
@@ -88,7 +89,7 @@ TEST_P(process_conformance, a_process_that_ends_properly_gives_back_what_it_hold
     EXPECT_TRUE((mutex{open(), "orders/42"}.try_acquire())) << "it said so before it went";
 }
 
-TEST_P(process_conformance, a_process_that_stands_still_loses_what_it_holds_after_the_ttl) {
+TEST_P(stopped_process_conformance, a_process_that_stands_still_loses_what_it_holds_after_the_ttl) {
     puppet holder{here()};
     mutex ours{open(), "orders/42"};
     (void)holder.acquires({.name = "orders/42", .options = {.ttl = 1s}});
@@ -103,7 +104,7 @@ TEST_P(process_conformance, a_process_that_stands_still_loses_what_it_holds_afte
     EXPECT_TRUE(lease->held());
 }
 
-TEST_P(process_conformance, an_explicit_lease_of_a_process_that_stands_still_ends_too) {
+TEST_P(stopped_process_conformance, an_explicit_lease_of_a_process_that_stands_still_ends_too) {
     puppet holder{here()};
     mutex ours{open(), "orders/42"};
     (void)holder.acquires({.name = "orders/42", .options = {.ttl = 500ms, .renew = false}});

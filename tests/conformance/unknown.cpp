@@ -11,6 +11,7 @@ namespace holdfast::conformance {
 namespace {
 
 HOLDFAST_SUITE(unknown_conformance, nothing);
+HOLDFAST_SUITE(unknown_ending_conformance, ends_by_time);
 
 constexpr auto long_ttl = 10min; // much longer than our patience: nothing ends by itself
 
@@ -84,9 +85,7 @@ TEST_P(unknown_conformance, a_release_that_did_not_arrive_is_sent_again) {
     EXPECT_TRUE((mutex{c.theirs, "orders/42"}.try_acquire_for(patience)));
 }
 
-TEST_P(unknown_conformance, a_release_that_arrives_late_takes_nothing_from_the_next_holder) {
-    if (promises().ttl == ttl_scope::session)
-        return; // ours lives on behind this line, and so does what was not released
+TEST_P(unknown_ending_conformance, a_release_that_arrives_late_takes_nothing_from_the_next_holder) {
     cut_off c{here()};
     auto lease = mutex{c.ours, "orders/42"}.acquire({.ttl = 500ms, .renew = false});
     c.line->set(fault::away);

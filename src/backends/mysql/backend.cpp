@@ -29,6 +29,7 @@ constexpr int usual_port = 3306;
     can.permits = how.mode == sql::locking::lease;
     can.fair = true;
     can.lock_delay = true;
+    can.keeps_while_stopped = how.mode != sql::locking::lease;
     can.fence_per_pass = true;
     can.raises_fences = true;
     can.fences = fence_grade::hybrid;
