@@ -85,8 +85,16 @@ public:
             if (const auto wrong = co_await making)
                 co_return wrong;
         }
-        auto versions = line->say("SELECT max(version) FROM " + how_.table + "_meta");
-        const auto ready = co_await versions;
+        const auto version = "SELECT max(version) FROM " + how_.table + "_meta";
+        auto versions = line->say(version);
+        auto ready = co_await versions;
+        if (const auto* row = std::get_if<table>(&ready); row != nullptr && row->is_null(0, 0)) {
+            auto making = make_tables(line); // somebody else has not come to the end of it
+            if (const auto wrong = co_await making)
+                co_return wrong;
+            auto versions_now = line->say(version);
+            ready = co_await versions_now;
+        }
         if (const auto* wrong = std::get_if<trouble>(&ready))
             co_return *wrong;
         if (std::get<table>(ready).number(0, 0) != relational::schema_version)
