@@ -4,7 +4,6 @@
 #include "servers/postgres.hpp"
 #include "servers/postgres_link.hpp"
 
-#include <sstream>
 #include <stdexcept>
 
 namespace holdfast::servers {
@@ -19,8 +18,13 @@ private:
     Link link_;
 };
 
-template <class Link> [[nodiscard]] std::unique_ptr<session> over(Link link) {
-    return std::make_unique<session_over<Link>>(std::move(link));
+[[nodiscard]] std::unique_ptr<session> to_postgres(const std::string& url) {
+    return std::make_unique<session_over<postgres_link>>(postgres_link{url});
+}
+
+[[nodiscard]] std::unique_ptr<session> to_mariadb(const std::string& unix_socket) {
+    return std::make_unique<session_over<mariadb_link>>(
+        mariadb_link{{.unix_socket = unix_socket, .user = "root"}});
 }
 
 class postgres_at_fault final : public sql_server {
@@ -29,12 +33,16 @@ public:
 
     database_server& process() override { return server_; }
     std::string url() const override { return server_.url(); }
-    std::unique_ptr<session> connect() const override {
-        return over(postgres_link{"postgres://postgres@" + server_.address() + "/holdfast"});
+    std::string way_in() const override {
+        return "postgres://postgres@" + server_.address() + "/holdfast";
     }
+    std::unique_ptr<session> connect() const override { return to_postgres(way_in()); }
     void promote() override { server_.promote(); }
     void cut_all_users() const override {
         sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'holdfast'");
+    }
+    bool somebody_waits_for_a_row() const override {
+        return number("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'") > 0;
     }
 
 private:
@@ -56,12 +64,15 @@ public:
 
     database_server& process() override { return server_; }
     std::string url() const override { return server_.url(); }
-    std::unique_ptr<session> connect() const override {
-        return over(mariadb_link{{.unix_socket = server_.unix_socket(), .user = "root"}});
-    }
+    std::string way_in() const override { return server_.unix_socket(); }
+    std::unique_ptr<session> connect() const override { return to_mariadb(way_in()); }
     void promote() override { server_.promote(); }
     void cut_all_users() const override {
         sql("KILL USER holdfast"); // and nobody else
+    }
+    bool somebody_waits_for_a_row() const override {
+        return number("SELECT variable_value FROM information_schema.global_status"
+                      " WHERE variable_name = 'Innodb_row_lock_current_waits'") > 0;
     }
 
 private:
@@ -83,22 +94,29 @@ template <class Server> std::unique_ptr<sql_server> start(const sql_server_optio
 
 } // namespace
 
-std::int64_t session::number(const std::string& question) { return std::stoll(ask(question)); }
-
 const std::vector<sql_engine>& sql_engines() {
     static const std::vector<sql_engine> all{
         {"postgres",
          sql::dialect::postgres,
          "division by zero",
          postgres_server::missing,
-         start<postgres_at_fault>},
+         start<postgres_at_fault>,
+         to_postgres},
         {"mysql",
          sql::dialect::mysql,
          "Subquery returns more than 1 row",
          mariadb_server::missing,
-         start<mariadb_at_fault>},
+         start<mariadb_at_fault>,
+         to_mariadb},
     };
     return all;
+}
+
+const sql_engine& sql_engine_called(const std::string& name) {
+    for (const auto& one : sql_engines())
+        if (one.name == name)
+            return one;
+    throw std::runtime_error{"there is no engine " + name};
 }
 
 lease get(mutex& from, const acquire_options& how) {

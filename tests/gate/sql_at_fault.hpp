@@ -39,7 +39,9 @@ public:
     /// All rows: fields separated by |, rows by line ends. Throws with the server's words.
     // NOLINTNEXTLINE(modernize-use-nodiscard): many statements are orders, not questions
     virtual std::string ask(const std::string& statements) = 0;
-    [[nodiscard]] std::int64_t number(const std::string& question);
+    [[nodiscard]] std::int64_t number(const std::string& question) {
+        return std::stoll(ask(question));
+    }
 };
 
 class sql_server;
@@ -61,7 +63,8 @@ public:
     [[nodiscard]] virtual database_server& process() = 0;
     [[nodiscard]] virtual std::string url() const = 0; ///< of the user that is nobody special
 
-    /// As the server's master, on its own way in.
+    /// As the server's master; others in other processes, too, who know the way in.
+    [[nodiscard]] virtual std::string way_in() const = 0;
     [[nodiscard]] virtual std::unique_ptr<session> connect() const = 0;
     // NOLINTNEXTLINE(modernize-use-nodiscard): many statements are orders, not questions
     std::string sql(const std::string& statements) const { return connect()->ask(statements); }
@@ -71,6 +74,7 @@ public:
 
     virtual void promote() = 0;
     virtual void cut_all_users() const = 0; ///< an administrator ends their connections
+    [[nodiscard]] virtual bool somebody_waits_for_a_row() const = 0;
 };
 
 struct sql_engine {
@@ -79,8 +83,10 @@ struct sql_engine {
     const char* stale; ///< what the server says when a guard finds that the lock is another's
     lack (*missing)();
     std::unique_ptr<sql_server> (*start)(const sql_server_options&);
+    std::unique_ptr<session> (*connect)(const std::string& way_in);
 };
 [[nodiscard]] const std::vector<sql_engine>& sql_engines();
+[[nodiscard]] const sql_engine& sql_engine_called(const std::string& name);
 
 class sql_at_fault : public ::testing::TestWithParam<sql_engine> {
 protected:
@@ -92,7 +98,7 @@ protected:
         return open(server->url() + (options.empty() ? "" : '?' + options));
     }
     [[nodiscard]] std::string guard_of(const lease& l) const {
-        return sql::guard(GetParam().dialect, l.name(), l.fence());
+        return sql::guard(GetParam().dialect, l);
     }
 
     std::unique_ptr<sql_server> server;

@@ -50,6 +50,8 @@ postgres_link::postgres_link(const std::string& where) {
     to_.reset(PQconnectdbParams(names, values, 1));
     if (PQstatus(to_.get()) != CONNECTION_OK)
         throw std::runtime_error{PQerrorMessage(to_.get())};
+    PQsetNoticeProcessor(
+        to_.get(), [](void*, const char*) {}, nullptr); // not into the test's output
 }
 
 std::string postgres_link::ask(const std::string& statements) const {
