@@ -13,7 +13,7 @@ namespace holdfast::conformance {
 namespace {
 
 [[nodiscard]] servers::mariadb_server& the_server() {
-    static servers::mariadb_server one;
+    static servers::mariadb_server one{{.settings = {"max_connections = 500"}}};
     return one;
 }
 
@@ -29,7 +29,7 @@ public:
     std::unique_ptr<backend> connect() override { return mysql::make(mysql::options_of(url())); }
     std::string url() const override {
         return "mysql://holdfast@" + gate_.address() + "/holdfast?table=" + table_ +
-               "&mode=" + mode_ + "&held_rows=64";
+               "&mode=" + mode_ + "&held_rows=220";
     }
 
     // Nobody gets through, and who was connected is cut off.

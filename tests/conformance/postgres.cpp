@@ -13,7 +13,7 @@ namespace holdfast::conformance {
 namespace {
 
 [[nodiscard]] servers::postgres_server& the_server() {
-    static servers::postgres_server one;
+    static servers::postgres_server one{{.settings = {"max_connections = 500"}}};
     return one;
 }
 
@@ -31,7 +31,7 @@ public:
     }
     std::string url() const override {
         return "postgres://holdfast@" + gate_.address() + "/holdfast?table=" + table_ +
-               "&mode=" + mode_ + "&held_rows=64";
+               "&mode=" + mode_ + "&held_rows=220";
     }
 
     // Nobody gets through, and who was connected is cut off.
