@@ -19,40 +19,27 @@ namespace {
                : "expired; free for the next who asks";
 }
 
-void add_holders(const table& rows,
-                 const std::string& pattern,
-                 std::map<std::string, lock_info>& all) {
-    for (std::size_t i = 0; i < rows.rows(); ++i) {
-        const std::string name{rows.text(i, 1)};
-        if (::fnmatch(pattern.c_str(), name.c_str(), 0) != 0)
-            continue;
-        const auto now = rows.number(i, 0);
-        const auto kept_by = read_bond(rows, i, 5);
-        const auto how = static_cast<mode>(rows.number(i, 2));
-        all[name].holders.push_back(
+/// A row of query::parties.
+void add_party(const table& rows, std::size_t i, lock_info& to) {
+    const auto now = rows.number(i, 0);
+    const auto how = static_cast<mode>(rows.number(i, 2));
+    const auto kept_by = read_bond(rows, i, 5);
+    const auto so_long = microseconds(std::max<std::int64_t>(now - rows.number(i, 4), 0));
+    if (rows.number(i, 13) > 0)
+        to.waiters.push_back({.who = kept_by.whose, .mode = how, .waited_for = so_long});
+    else
+        to.holders.push_back(
             {.who = kept_by.whose,
              .mode = how,
              .fence = how == mode::permit ? fence{} : fence{rows.number(i, 3)},
-             .held_for = microseconds(std::max<std::int64_t>(now - rows.number(i, 4), 0)),
+             .held_for = so_long,
              .remaining = microseconds(std::max<std::int64_t>(kept_by.expires_at - now, 0)),
              .remark = remark_on(kept_by, now)});
-    }
 }
 
-void add_waiters(const table& rows,
-                 const std::string& pattern,
-                 std::map<std::string, lock_info>& all) {
-    for (std::size_t i = 0; i < rows.rows(); ++i) {
-        const std::string name{rows.text(i, 1)};
-        const auto now = rows.number(i, 0);
-        const auto kept_by = read_bond(rows, i, 5);
-        if (::fnmatch(pattern.c_str(), name.c_str(), 0) != 0 || now >= kept_by.expires_at)
-            continue;
-        all[name].waiters.push_back(
-            {.who = kept_by.whose,
-             .mode = static_cast<mode>(rows.number(i, 2)),
-             .waited_for = microseconds(std::max<std::int64_t>(now - rows.number(i, 4), 0))});
-    }
+/// Waits no more, and nobody has swept him yet.
+[[nodiscard]] bool is_gone(const table& rows, std::size_t i) {
+    return rows.number(i, 13) > 0 && rows.number(i, 0) >= read_bond(rows, i, 5).expires_at;
 }
 
 } // namespace
@@ -62,17 +49,19 @@ void sql_backend::inspect(const call& c, const std::string& pattern) {
 }
 
 conversation sql_backend::tell_what_is_there(call c, std::string pattern) {
+    statement asks{.what = query::parties};
+    asking asked{*lines_, std::move(asks), {}, c.answer_by};
+    const auto got = co_await asked;
+    if (const auto* wrong = std::get_if<trouble>(&got)) {
+        events_->inspected(c.ticket, wrong->why);
+        co_return;
+    }
+    const auto& rows = std::get<table>(got);
     std::map<std::string, lock_info> all;
-    for (const auto which : {query::holders, query::waiters}) {
-        statement asks{.what = which};
-        asking asked{*lines_, std::move(asks), {}, c.answer_by};
-        const auto got = co_await asked;
-        if (const auto* wrong = std::get_if<trouble>(&got)) {
-            events_->inspected(c.ticket, wrong->why);
-            co_return;
-        }
-        const auto add = which == query::holders ? add_holders : add_waiters;
-        add(std::get<table>(got), pattern, all);
+    for (std::size_t i = 0; i < rows.rows(); ++i) {
+        const std::string name{rows.text(i, 1)};
+        if (::fnmatch(pattern.c_str(), name.c_str(), 0) == 0 && !is_gone(rows, i))
+            add_party(rows, i, all[name]);
     }
     std::vector<lock_info> found;
     for (auto& [name, one] : all) {

@@ -107,18 +107,14 @@ std::string_view common_text(query which) noexcept {
         return "SELECT nonce FROM {line} WHERE client = $1 AND place = -1";
     case query::taken_told:
         return "DELETE FROM {line} WHERE nonce = $1 AND place = -1";
-    case query::holders:
-        return "SELECT {now}, h.name, h.mode, h.fence, h.since,"
-               " b.id, b.ttl, b.lock_delay, b.expires_at, b.renewals, b.host, b.pid, b.purpose"
-               " FROM (SELECT name, 0 AS mode, fence, since, bond FROM {lock}"
+    case query::parties: // at one moment: who is handed a lock is seen once
+        return "SELECT {now}, p.name, p.mode, p.fence, p.since,"
+               " b.id, b.ttl, b.lock_delay, b.expires_at, b.renewals, b.host, b.pid, b.purpose,"
+               " p.place"
+               " FROM (SELECT name, 0 AS mode, fence, since, bond, 0 AS place FROM {lock}"
                " WHERE nonce IS NOT NULL UNION ALL"
-               " SELECT name, mode, fence, since, bond FROM {line} WHERE place = 0) h"
-               " JOIN {bond} b ON b.id = h.bond ORDER BY h.name, h.since";
-    case query::waiters:
-        return "SELECT {now}, w.name, w.mode, w.fence, w.since,"
-               " b.id, b.ttl, b.lock_delay, b.expires_at, b.renewals, b.host, b.pid, b.purpose"
-               " FROM {line} w JOIN {bond} b ON b.id = w.bond WHERE w.place > 0"
-               " ORDER BY w.name, w.place";
+               " SELECT name, mode, fence, since, bond, place FROM {line} WHERE place >= 0) p"
+               " JOIN {bond} b ON b.id = p.bond ORDER BY p.name, p.place, p.since";
     case query::idle_bonds:
         return "SELECT {now}, id, ttl, lock_delay, expires_at, renewals, host, pid, purpose"
                " FROM {bond} WHERE expires_at + lock_delay < {now}";

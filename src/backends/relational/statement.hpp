@@ -66,8 +66,7 @@ enum class query : std::uint8_t {
     force_release,     ///< name → how many held it
     taken_from,        ///< client → nonce: what an operator took, and its holder may not know
     taken_told,        ///< nonce: now he does
-    holders,           ///< → now, name, mode, fence, since, bond …
-    waiters,           ///< → now, name, mode, fence, since, bond …
+    parties,           ///< → now, name, mode, fence, since, bond …, place: who holds, who waits
     idle_bonds,        ///< → now, bond …: those that are over by the server's clock
     idle_lines_remove, ///< of those who wait no more
     idle_locks_remove, ///< age: rows of names that nobody has wanted for so long

@@ -17,8 +17,7 @@ namespace {
 /// How many parameters each has, as statement.hpp tells.
 [[nodiscard]] std::size_t given_to(query which) {
     switch (which) {
-    case query::holders:
-    case query::waiters:
+    case query::parties:
     case query::idle_bonds:
     case query::idle_lines_remove:
     case query::none:
