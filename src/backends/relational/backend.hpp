@@ -110,7 +110,6 @@ public:
 private:
     using held = std::shared_ptr<const claim>;
     using kept = std::variant<bond_terms, failure>;
-    enum class took : std::uint8_t { yes, no };
 
     /// A bond of ours, as far as we know it.
     struct known_bond {
@@ -214,7 +213,7 @@ private:
         never; // whoever holds a lock for a while wants to know if it is taken away
     bool listens_ = false;
     std::unordered_set<std::int64_t> ringing_; // bells
-    std::atomic<std::int64_t> bell_{0}; // who rings it wakes us
+    std::atomic<std::int64_t> bell_{0};        // who rings it wakes us
     bool closed_ = false;
     std::optional<detail::ticker> ticker_; // goes first: it uses all of the above
 };
