@@ -158,6 +158,8 @@ void sql_backend::front_lost(const held& what) {
         if (found == fronted_.end())
             return; // not granted yet: whoever asks for it will find out
         found->second.is_lost = true;
+        if (std::exchange(found->second.being_won, true))
+            return;
     }
     win_front_again(what);
 }
@@ -171,6 +173,8 @@ conversation sql_backend::win_front_again(held what) {
         const std::lock_guard lock{guard_};
         const auto found = fronted_.find(what->nonce);
         too_late = found == fronted_.end(); // given back meanwhile
+        if (!too_late)
+            found->second.being_won = false;
         if (!too_late && yes != nullptr && *yes) {
             found->second.is_lost = false;
         } else if (!too_late && !closed_) {
@@ -334,7 +338,7 @@ attempt_answer sql_backend::granted(const held& what, const bond_terms& terms, c
                            "what was to keep it was lost meanwhile"};
         if (front_) {
             const bool is_lost = !front_->has(w.nonce);
-            fronted_.insert_or_assign(w.nonce, fronted{what, terms.bond, is_lost});
+            fronted_.insert_or_assign(w.nonce, fronted{what, terms.bond, is_lost, false});
             if (is_lost) {
                 fronts_at_ = boot_clock::now();
                 background_->wake_at(fronts_at_);

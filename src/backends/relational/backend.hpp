@@ -200,6 +200,7 @@ private:
         held what;
         bond_id bond{};
         bool is_lost = false;
+        bool being_won = false; ///< again, just now
     };
     doings departures_; // names that are given back in two steps: we ask for them after that
     doings keeping_;    // ttls whose common bond is being kept

@@ -30,8 +30,8 @@ instant sql_backend::on_time(instant now) {
         const std::lock_guard lock{guard_};
         if (now >= fronts_at_) {
             fronts_at_ = never;
-            for (const auto& [_, one] : fronted_)
-                if (one.is_lost)
+            for (auto& [_, one] : fronted_)
+                if (one.is_lost && !std::exchange(one.being_won, true))
                     lost.push_back(one.what);
         }
         listen = now >= listens_at_;
