@@ -60,6 +60,8 @@ double baton::again_share() const {
     return counter == 0 ? 0 : 1 - static_cast<double>(hand_offs) / static_cast<double>(counter);
 }
 
+constexpr char go_home = 127; // no order
+
 crew::crew(placed where, std::function<void(std::size_t, int)> work, std::size_t size) {
     for (std::size_t who = 0; who < size; ++who) {
         int to[2], from[2];
@@ -73,7 +75,7 @@ crew::crew(placed where, std::function<void(std::size_t, int)> work, std::size_t
                 ::close(earlier.to);
             place(where, who);
             char what = 0;
-            while (::read(to[0], &what, 1) == 1) {
+            while (::read(to[0], &what, 1) == 1 && what != go_home) {
                 work(who, what);
                 check(::write(from[1], &what, 1) == 1, "a worker answers");
             }
@@ -87,6 +89,8 @@ crew::crew(placed where, std::function<void(std::size_t, int)> work, std::size_t
 
 crew::~crew() {
     for (const auto& one : all_) {
+        check(::write(one.to, &go_home, 1) == 1,
+              "a worker listens"); // a later crew has this pipe, too
         ::close(one.to);
         ::close(one.from);
         ::waitpid(one.pid, nullptr, 0);

@@ -8,7 +8,7 @@
 namespace bench {
 namespace {
 
-constexpr std::size_t processes = 2, threads_each = 8, threads_of_one = 64;
+constexpr std::size_t threads_of_one = 64;
 
 /// Not all engines give a lease that is handed on inside a process a fence of its own.
 [[nodiscard]] bool passes_keep_fence(const holdfast::client& client) {
@@ -23,7 +23,7 @@ public:
 
     void work() {
         std::vector<float> unused;
-        together(threads_each, unused, [this](std::size_t, std::vector<float>&) {
+        together(sharing_threads, unused, [this](std::size_t, std::vector<float>&) {
             while (baton_.over.load() == 0) {
                 auto lease = mutex_.acquire();
                 const auto fence = lease.fence().value();
@@ -89,64 +89,99 @@ sample inside_one(const holdfast::client& client, holdfast::mutex& lock, std::ui
 
 } // namespace
 
+std::vector<sharing>
+two_of(peer* first, peer* second, std::uint64_t hand_offs, decltype(sharing::at_most) at_most) {
+    if (first == nullptr || second == nullptr)
+        return {};
+    const auto join = [first, second](baton&, const std::string& file) {
+        return [first, second, file] {
+            const auto threads = std::to_string(sharing_threads);
+            first->tell("share " + file + " 0 " + threads);
+            second->tell("share " + file + " 1 " + threads);
+            static_cast<void>(first->answer());
+            static_cast<void>(second->answer());
+        };
+    };
+    return {{first->name(), hand_offs, join, at_most}};
+}
+
 void between_processes(const world& here,
                        const effort& how,
                        findings& out,
                        placed where,
+                       const std::string& work,
                        const std::string& name,
-                       const two_of_them& them) {
-    if (them.first == nullptr || them.second == nullptr)
-        return;
-    const std::string work = "one name, 2 processes × 8 threads";
+                       const std::vector<sharing>& them,
+                       const std::optional<rival>& unit) {
     here.place(where);
     std::string file;
     auto& what = shared<baton>(&file);
-    std::optional<worker> me;
-    crew ours{where,
-              [&](std::size_t who, int) {
-                  if (!me)
-                      me.emplace(how.url, name, who, what);
-                  me->work();
-              },
-              processes};
-    twofold of_ours{what}, of_them{what};
-    std::vector<contender> all = {
-        {"holdfast, from process to process", how.cycles(200), [&](std::uint64_t n) {
-             return of_ours.run(n, [&] { ours.order(0); });
-         }}};
-    const auto& theirs = them.first->name();
-    all.push_back({theirs + ", from process to process", them.hand_offs, [&](std::uint64_t n) {
-                       return of_them.run(n, [&] {
-                           them.first->tell("share " + file + " 0 8");
-                           them.second->tell("share " + file + " 1 8");
-                           static_cast<void>(them.first->answer());
-                           static_cast<void>(them.second->answer());
-                       });
-                   }});
-    const auto found = here.compete(how, all);
-    const auto add = [&](double sample::*of, const char* measure, std::optional<double> at_most) {
+    std::vector<sharing> all = {
+        {"holdfast", how.cycles(200), two_processes<worker>(where, how.url, name), {}}};
+    all.insert(all.end(), them.begin(), them.end());
+
+    std::vector<twofold> rounds(all.size(), twofold{what});
+    std::vector<contender> contenders;
+    for (std::size_t i = 0; i < all.size(); ++i)
+        contenders.push_back({all[i].name + ", from process to process",
+                              all[i].hand_offs,
+                              [&rounds, i, round = all[i].join(what, file)](std::uint64_t n) {
+                                  return rounds[i].run(n, round);
+                              }});
+    if (unit)
+        contenders.push_back(unit->who);
+    const auto found = here.compete(how, contenders);
+
+    const auto add = [&](std::size_t rival,
+                         double sample::*of,
+                         const char* measure,
+                         const std::optional<double>& at_most) {
         if (at_most)
-            out.lines.push_back(
-                {work, where, found, compare(found[0], found[1], of), at_most, measure, {}});
+            out.lines.push_back({work,
+                                 where,
+                                 found,
+                                 compare(found[0], found[rival], of),
+                                 at_most,
+                                 measure,
+                                 {},
+                                 false,
+                                 rival});
     };
-    add(&sample::mean_ns, "mean", them.at_most.mean);
-    add(&sample::p50_ns, "p50", them.at_most.p50);
-    add(&sample::p99_ns, "p99", them.at_most.p99);
-    const std::vector<standing> grants = {of_ours.by_grants("holdfast, all grants"),
-                                          of_them.by_grants(theirs + ", all grants")};
-    out.lines.push_back({"the same, all grants",
-                         where,
-                         grants,
-                         compare(grants[0], grants[1]),
-                         them.at_most.grants,
-                         "mean",
-                         {}});
+    for (std::size_t i = 1; i < all.size(); ++i) {
+        add(i, &sample::mean_ns, "mean", all[i].at_most.mean);
+        add(i, &sample::p50_ns, "p50", all[i].at_most.p50);
+        add(i, &sample::p99_ns, "p99", all[i].at_most.p99);
+    }
+    if (unit)
+        out.lines.push_back({work,
+                             where,
+                             found,
+                             compare(found[0], found.back(), &sample::p50_ns),
+                             unit->at_most,
+                             "p50",
+                             {},
+                             false,
+                             found.size() - 1});
+    std::vector<standing> grants;
+    for (std::size_t i = 0; i < all.size(); ++i)
+        grants.push_back(rounds[i].by_grants(all[i].name + ", all grants"));
+    for (std::size_t i = 1; i < all.size(); ++i)
+        out.lines.push_back({work + ", all grants",
+                             where,
+                             grants,
+                             compare(grants[0], grants[i]),
+                             all[i].at_most.grants,
+                             "mean",
+                             {},
+                             false,
+                             i});
 }
 
 void in_one_process(const world& here,
                     const effort& how,
                     findings& out,
                     placed where,
+                    const std::string& work,
                     std::uint64_t cycles,
                     const one_of_them& them) {
     here.place(where);
@@ -155,7 +190,7 @@ void in_one_process(const world& here,
     std::vector<rival> rivals = {
         {{"holdfast", cycles, [&](std::uint64_t n) { return inside_one(client, lock, n); }}, {}}};
     world::join(rivals, them.who, "one 64", them.cycles, them.at_most);
-    here.contest(how, out, "one name, 64 threads of one process", where, rivals);
+    here.contest(how, out, work, where, rivals);
 }
 
 } // namespace bench

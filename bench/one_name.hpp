@@ -5,6 +5,7 @@
 // Between processes the lock changes hands through the server; what is passed on inside a process
 // never gets there. So the two are counted apart: hand-offs by the baton, and all grants together.
 
+#include "crew.hpp"
 #include "world.hpp"
 
 #include <optional>
@@ -12,16 +13,42 @@
 
 namespace bench {
 
-/// The peers that do the same as our two processes, and how many times as long we may take.
-struct two_of_them {
-    peer* first;
-    peer* second;
+/// Somebody who does the same as our two processes, and how many times as long we may take.
+struct sharing {
+    std::string name;
     std::uint64_t hand_offs; ///< in one batch
+    /// Gets ready; strangers find the baton in the file. What comes back is one round: until the
+    /// baton says that it is over.
+    std::function<std::function<void()>(baton&, const std::string& file)> join;
     struct {
         std::optional<double> mean, p50, p99; ///< of a hand-off; one without is left out
         std::optional<double> grants; ///< the mean of all grants, passes inside a process included
     } at_most;
 };
+
+inline constexpr std::size_t sharing_processes = 2, sharing_threads = 8; ///< threads of each
+
+/// Two peers alike; nobody, if they cannot be had.
+[[nodiscard]] std::vector<sharing>
+two_of(peer* first, peer* second, std::uint64_t hand_offs, decltype(sharing::at_most));
+
+/// Two processes of this program. In each a Worker{arguments…, who, baton} is made when its first
+/// round begins; its work() is one round.
+template <class Worker, class... Arguments>
+[[nodiscard]] auto two_processes(placed where, const Arguments&... arguments) {
+    return [=](baton& what, const std::string&) {
+        auto me = std::make_shared<std::optional<Worker>>();
+        auto both = std::make_shared<crew>(
+            where,
+            [=, &what](std::size_t who, int) {
+                if (!*me)
+                    me->emplace(arguments..., who, what);
+                (*me)->work();
+            },
+            sharing_processes);
+        return [both] { both->order(0); };
+    };
+}
 
 struct one_of_them {
     peer* who;
@@ -29,12 +56,26 @@ struct one_of_them {
     std::optional<double> at_most;
 };
 
-/// Two processes with eight threads each.
-void between_processes(
-    const world&, const effort&, findings&, placed, const std::string& name, const two_of_them&);
+/// Two processes with eight threads each. `unit`: what a hand-off is counted in, by p50.
+void between_processes(const world&,
+                       const effort&,
+                       findings&,
+                       placed,
+                       const std::string& work,
+                       const std::string& name,
+                       const std::vector<sharing>& them,
+                       const std::optional<rival>& unit = {});
 
 /// 64 threads of one process, ours and theirs: all grants, however they come.
-void in_one_process(
-    const world&, const effort&, findings&, placed, std::uint64_t cycles, const one_of_them&);
+void in_one_process(const world&,
+                    const effort&,
+                    findings&,
+                    placed,
+                    const std::string& work,
+                    std::uint64_t cycles,
+                    const one_of_them&);
+
+inline constexpr const char* work_of_two = "one name, 2 processes × 8 threads";
+inline constexpr const char* work_of_one = "one name, 64 threads of one process";
 
 } // namespace bench

@@ -69,8 +69,12 @@ int main(int argc, char** argv) try {
     const bench::row rows[] = {
         {"postgres_alone", on(bench::start_postgres, bench::sql_alone)},
         {"postgres_apart", on(bench::start_postgres, bench::sql_apart)},
+        {"postgres_one_name", on(bench::start_postgres, bench::sql_one_name)},
+        {"postgres_at_rest", on(bench::start_postgres, bench::sql_at_rest)},
         {"mariadb_alone", on(bench::start_mariadb, bench::sql_alone)},
         {"mariadb_apart", on(bench::start_mariadb, bench::sql_apart)},
+        {"mariadb_one_name", on(bench::start_mariadb, bench::sql_one_name)},
+        {"mariadb_at_rest", on(bench::start_mariadb, bench::sql_at_rest)},
     };
     table.measure(rows);
     table.publish({"sql", "the engines on databases", held_to, all.made_with()});

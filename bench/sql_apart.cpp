@@ -3,8 +3,6 @@
 #include "apart.hpp"
 #include "sql_world.hpp"
 
-#include <holdfast/sql.hpp>
-
 #include <mutex>
 
 namespace bench {
@@ -15,8 +13,8 @@ namespace {
 class raw_apart {
 public:
     explicit raw_apart(const sql_world& world)
-        : shared_{world.connect(how_many)}, own_{world.connect(how_many)} {
-        check(holdfast::sql::options{}.connections == how_many, "we have as many by default");
+        : shared_{world.connect(world.server->as_many())}, own_{world.connect(
+                                                               world.server->as_many())} {
         for (std::size_t i = 0; i < raw_names; ++i)
             all_.push_back({raw_name(i), 0});
     }
@@ -33,16 +31,15 @@ public:
     }
 
     [[nodiscard]] sample one_for_each(std::uint64_t cycles) {
-        std::size_t turn[how_many] = {};
-        return by_threads(how_many, cycles, [&](std::size_t who) {
-            constexpr auto share = raw_names / how_many;
+        std::vector<std::size_t> turn(own_.size());
+        return by_threads(own_.size(), cycles, [&](std::size_t who) {
+            const auto share = raw_names / own_.size();
             auto& mine = all_[who * share + turn[who]++ % share];
             raw_cycle(*own_[who], mine.name, mine.last_fence);
         });
     }
 
 private:
-    static constexpr std::size_t how_many = 3;
     struct lock {
         std::string name;
         std::int64_t last_fence;
@@ -52,14 +49,17 @@ private:
     std::vector<lock> all_;
 };
 
-[[nodiscard]] std::vector<rival>
-field(std::function<sample(std::uint64_t)> ours, raw_apart& raw, std::uint64_t cycles) {
+[[nodiscard]] std::vector<rival> field(const sql_world& world,
+                                       std::function<sample(std::uint64_t)> ours,
+                                       raw_apart& raw,
+                                       std::uint64_t cycles) {
+    const auto many = std::to_string(world.server->as_many());
     return {{{"holdfast", cycles, std::move(ours)}, {}},
-            {{"raw, 64 threads on 3 connections",
+            {{"raw, 64 threads on " + many + " connections",
               cycles,
               [&raw](std::uint64_t n) { return raw.by_many(n); }},
              1 / 0.8},
-            {{"raw, 3 threads with a connection each",
+            {{"raw, " + many + " threads with a connection each",
               cycles,
               [&raw](std::uint64_t n) { return raw.one_for_each(n); }},
              {}}};
@@ -72,16 +72,20 @@ void with_threads(sql_world& world, const effort& how, placed where, findings& o
     const auto cycle = [&](std::size_t who) { cycle_of(all.locks[who], all.last_fence[who])(); };
     const auto hold = [&](std::size_t who) { const std::scoped_lock held{all.locks[who]}; };
 
-    world.contest(how,
-                  out,
-                  world.work("64 threads, a name each"),
-                  where,
-                  field([&](auto n) { return by_threads(threads_apart, n, cycle); }, raw, cycles));
-    world.contest(how,
-                  out,
-                  world.work("64 threads, lock + unlock, which does not wait"),
-                  where,
-                  field([&](auto n) { return by_threads(threads_apart, n, hold); }, raw, cycles));
+    world.contest(
+        how,
+        out,
+        world.work("64 threads, a name each"),
+        where,
+        field(
+            world, [&](auto n) { return by_threads(threads_apart, n, cycle); }, raw, cycles));
+    world.contest(
+        how,
+        out,
+        world.work("64 threads, lock + unlock, which does not wait"),
+        where,
+        field(
+            world, [&](auto n) { return by_threads(threads_apart, n, hold); }, raw, cycles));
 }
 
 void with_coroutines(sql_world& world, const effort& how, placed where, findings& out) {
@@ -92,7 +96,8 @@ void with_coroutines(sql_world& world, const effort& how, placed where, findings
                   out,
                   world.work("1,000 coroutines, a name each"),
                   where,
-                  field([&](auto n) { return by_coroutines(all, n); }, raw, cycles));
+                  field(
+                      world, [&](auto n) { return by_coroutines(all, n); }, raw, cycles));
 }
 
 } // namespace

@@ -119,10 +119,14 @@ public:
         return raw_postgres(port_, "holdfast", holder);
     }
     const char* in_python() const noexcept override { return "python-advisory-lock"; }
+    std::optional<double> hand_off_trips() const override { return 3; }
     double connections() const override {
         return std::stod(looks_->ask(
             "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'holdfast'"));
     }
+
+protected:
+    std::size_t for_itself() const noexcept override { return 1; }
 
 private:
     scratch files_;
@@ -188,6 +192,9 @@ public:
         return std::stod(looks_->ask("SELECT COUNT(*) FROM information_schema.processlist"
                                      " WHERE user = 'holdfast'"));
     }
+
+protected:
+    std::size_t for_itself() const noexcept override { return 2; }
 
 private:
     scratch files_;

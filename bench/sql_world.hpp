@@ -6,6 +6,8 @@
 #include "scratch.hpp"
 #include "world.hpp"
 
+#include <holdfast/sql.hpp>
+
 namespace bench {
 
 /// One server, as it comes: data on the disk, and every commit forced to it.
@@ -27,6 +29,12 @@ public:
 
     /// How many statements it was asked so far; negative if it does not tell at once.
     [[nodiscard]] virtual double requests() const { return -1; }
+    /// So many connections a client of ours has for requests.
+    [[nodiscard]] std::size_t as_many() const {
+        return holdfast::sql::options{}.connections - for_itself();
+    }
+    /// So many statements, each committed, may pass while a lock changes hands; no limit, if none.
+    [[nodiscard]] virtual std::optional<double> hand_off_trips() const { return std::nullopt; }
     /// How many connections clients of ours have.
     [[nodiscard]] virtual double connections() const = 0;
 
@@ -34,6 +42,9 @@ public:
     [[nodiscard]] std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
 
 protected:
+    /// With which a client renews and listens.
+    [[nodiscard]] virtual std::size_t for_itself() const noexcept = 0;
+
     std::uint16_t port_ = free_port();
 };
 
@@ -57,5 +68,7 @@ public:
 
 void sql_alone(sql_world&, const effort&, findings&);
 void sql_apart(sql_world&, const effort&, findings&);
+void sql_one_name(sql_world&, const effort&, findings&);
+void sql_at_rest(sql_world&, const effort&, findings&);
 
 } // namespace bench

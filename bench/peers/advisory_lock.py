@@ -30,4 +30,4 @@ def cycle():
     lock.release()
 
 
-serve(psycopg2.__version__, cycle)
+serve(psycopg2.__version__, cycle, Lock)

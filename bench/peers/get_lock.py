@@ -32,4 +32,4 @@ def cycle():
     lock.release()
 
 
-serve(pymysql.__version__, cycle)
+serve(pymysql.__version__, cycle, Lock)

@@ -49,7 +49,7 @@ struct options {
     locking mode = locking::lease;
     stealing steal = stealing::clock;
     duration connect_timeout = std::chrono::seconds{3};
-    std::uint32_t connections = 3; ///< at most, for requests; one more is for renewals
+    std::uint32_t connections = 4; ///< at most; one or two of them renew and listen
     std::uint32_t held_rows = 16;  ///< at most, where each has a connection of its own
     bool make_tables = true;       ///< if they are not there
     duration fence_retention = std::chrono::hours{24 * 30}; ///< rows of idle names live so long

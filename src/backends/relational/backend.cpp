@@ -37,8 +37,9 @@ std::size_t sql_backend::nonce_hash::operator()(const nonce& n) const noexcept {
 
 sql_backend::sql_backend(sql::options how, std::shared_ptr<database> kind, int usual_port)
     : how_{std::move(how)}, database_{std::move(kind)}, client_{new_number()} {
+    const bool listens_apart = !database_->sleeping(client_).empty();
     pool_settings settings{.servers = endpoints(how_, usual_port),
-                           .most = how_.connections,
+                           .most = how_.connections - (listens_apart ? 2 : 1),
                            .connect_timeout = how_.connect_timeout};
     settings.opened = [this] { events_->link(link_state::connected, ""); };
     settings.broken = [this](const failure& why) {
@@ -63,7 +64,7 @@ sql_backend::sql_backend(sql::options how, std::shared_ptr<database> kind, int u
     settings.broken = {};
     own_line_ = std::make_shared<pool>(background_, database_, settings);
     settings.opened = {};
-    if (!database_->sleeping(client_).empty())
+    if (listens_apart)
         ears_ = std::make_shared<pool>(background_, database_, std::move(settings));
     ticker_.emplace(background_, [this](instant now) { return on_time(now); });
 }

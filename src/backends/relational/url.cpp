@@ -6,6 +6,9 @@
 namespace holdfast::relational {
 namespace {
 
+/// One renews, one listens, where that cannot be the same; one for everything else.
+constexpr std::uint32_t fewest_connections = 3;
+
 void set_option(const detail::url_text& text,
                 sql::options& o,
                 std::string_view name,
@@ -43,7 +46,8 @@ void set_option(const detail::url_text& text,
     } else if (name == "connect_timeout") {
         o.connect_timeout = text.time(name, value);
     } else if (name == "connections") {
-        o.connections = static_cast<std::uint32_t>(text.count(name, value, 1, 100));
+        o.connections =
+            static_cast<std::uint32_t>(text.count(name, value, fewest_connections, 100));
     } else if (name == "fence_retention") {
         o.fence_retention = text.time(name, value);
     } else {
@@ -108,8 +112,8 @@ void check(const char* engine, const sql::options& o) {
         text.refuse("connect_timeout is more than nothing");
     if (o.held_rows == 0)
         text.refuse("held_rows is 1 at least");
-    if (o.connections == 0)
-        text.refuse("connections is 1 at least");
+    if (o.connections < fewest_connections)
+        text.refuse("connections is 3 at least");
     if (o.fence_retention < std::chrono::minutes{1})
         text.refuse("fence_retention is a minute at least");
 }

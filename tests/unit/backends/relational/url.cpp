@@ -87,9 +87,9 @@ TEST(relational_url, has_options) {
     EXPECT_EQ(with("connect_timeout=500ms").connect_timeout, 500ms);
     EXPECT_EQ(with("connections=12").connections, 12U);
     EXPECT_EQ(with("fence_retention=2h").fence_retention, 2h);
-    const auto two = with("steal=both&connections=1");
+    const auto two = with("steal=both&connections=3");
     EXPECT_EQ(two.steal, sql::stealing::both);
-    EXPECT_EQ(two.connections, 1U);
+    EXPECT_EQ(two.connections, 3U);
 }
 
 TEST(relational_url, reads_a_password_from_a_file) {
@@ -122,7 +122,7 @@ TEST(relational_url, says_in_one_sentence_what_it_does_not_understand) {
         {"//h/%zz", "two hexadecimal digits"},
         {"//h/%00", "contains no NUL"},
         {"//h/d?mode=table", "mode is lease, row or session"},
-        {"//h/d?held_rows=0", "from 1 to 1000"},
+        {"//h/d?held_rows=0", "from 3 to 1000"},
         {"//h/d?steal=never", "steal is clock, observe or both"},
         {"//h/d?steal=", "steal is clock, observe or both"},
         {"//h/d?steal", "'steal' has no value"},
@@ -139,9 +139,9 @@ TEST(relational_url, says_in_one_sentence_what_it_does_not_understand) {
         {"//h/d?table=l234567890l234567890l234567890l234567890x", "at most 40"},
         {"//h/d?connect_timeout=soon", "connect_timeout is a time"},
         {"//h/d?connect_timeout=0", "more than nothing"},
-        {"//h/d?connections=0", "from 1 to 100"},
-        {"//h/d?connections=101", "from 1 to 100"},
-        {"//h/d?connections=many", "from 1 to 100"},
+        {"//h/d?connections=2", "from 3 to 100"},
+        {"//h/d?connections=101", "from 3 to 100"},
+        {"//h/d?connections=many", "from 3 to 100"},
         {"//h/d?fence_retention=59s", "a minute at least"},
         {"//h/d?fence_retention=x", "fence_retention is a time"},
         {"//h/d?tls=yes&cert=/c", "cert and key are given together"},
@@ -182,9 +182,9 @@ TEST(relational_url, options_from_a_program_are_checked_as_well) {
     o.servers.clear();
     EXPECT_THROW(check("mysql", o), std::system_error);
     o.servers = {{}};
-    o.connections = 0;
+    o.connections = 2;
     EXPECT_THROW(check("mysql", o), std::system_error);
-    o.connections = 1;
+    o.connections = 3;
     o.held_rows = 0;
     EXPECT_THROW(check("mysql", o), std::system_error);
 }
