@@ -2,10 +2,10 @@
 #include "crew.hpp"
 #include "timed.hpp"
 
-#include <holdfast/client.hpp>
-#include <holdfast/mutex.hpp>
-
 namespace bench {
+
+using namespace std::chrono_literals;
+
 namespace {
 
 constexpr std::size_t threads_of_one = 64;
@@ -14,35 +14,6 @@ constexpr std::size_t threads_of_one = 64;
 [[nodiscard]] bool passes_keep_fence(const holdfast::client& client) {
     return !client.capabilities().fence_per_pass;
 }
-
-/// One process of ours: a client, and threads that want the name until it is over.
-class worker {
-public:
-    worker(const std::string& url, const std::string& name, std::size_t who, baton& what)
-        : who_{who}, baton_{what}, client_{holdfast::open(url)}, mutex_{client_, name} {}
-
-    void work() {
-        std::vector<float> unused;
-        together(sharing_threads, unused, [this](std::size_t, std::vector<float>&) {
-            while (baton_.over.load() == 0) {
-                auto lease = mutex_.acquire();
-                const auto fence = lease.fence().value();
-                const bool kept =
-                    baton_.last == who_ && fence == baton_.last_fence && passes_keep_fence(client_);
-                baton_.enter(who_, kept ? 0 : fence);
-                baton_.leave(who_);
-                check(lease.release() == holdfast::release_result::released,
-                      "the release is certain");
-            }
-        });
-    }
-
-private:
-    std::size_t who_;
-    baton& baton_;
-    holdfast::client client_;
-    holdfast::mutex mutex_;
-};
 
 /// The rounds of one contender, counted in hand-offs, and beside that in grants of any kind.
 struct twofold {
@@ -105,6 +76,59 @@ two_of(peer* first, peer* second, std::uint64_t hand_offs, decltype(sharing::at_
     return {{first->name(), hand_offs, join, at_most}};
 }
 
+sharing_worker::sharing_worker(const std::string& url,
+                               const std::string& name,
+                               std::size_t threads,
+                               std::chrono::microseconds hold,
+                               std::size_t who,
+                               baton& what)
+    : threads_{threads}, who_{who}, hold_{hold}, baton_{what}, client_{holdfast::open(url)},
+      mutex_{client_, name} {}
+
+void sharing_worker::work() {
+    std::vector<float> unused;
+    together(threads_, unused, [this](std::size_t, std::vector<float>&) {
+        while (baton_.over.load() == 0) {
+            auto lease = mutex_.acquire();
+            const auto fence = lease.fence().value();
+            const bool kept =
+                baton_.last == who_ && fence == baton_.last_fence && passes_keep_fence(client_);
+            baton_.enter(who_, kept ? 0 : fence);
+            if (hold_ > 0us)
+                std::this_thread::sleep_for(hold_);
+            baton_.leave(who_);
+            check(lease.release() == holdfast::release_result::released, "the release is certain");
+        }
+    });
+}
+
+void one_to_the_other(const world& here,
+                      const effort& how,
+                      findings& out,
+                      placed where,
+                      const std::string& work,
+                      const std::string& name,
+                      const rival& unit) {
+    here.place(where);
+    std::string file;
+    auto& what = shared<baton>(&file);
+    constexpr std::size_t one_thread = 1;
+    twofold round{what};
+    const auto begin = two_processes<sharing_worker>(
+        where, how.url, name, one_thread, std::chrono::microseconds{held_for_a_moment})(what, file);
+    const auto found = here.compete(
+        how,
+        {{"holdfast", how.cycles(100), [&](std::uint64_t n) { return round.run(n, begin); }},
+         unit.who});
+    out.lines.push_back({work,
+                         where,
+                         found,
+                         compare(found[0], found[1], &sample::p50_ns),
+                         unit.at_most,
+                         "p50",
+                         {}});
+}
+
 void between_processes(const world& here,
                        const effort& how,
                        findings& out,
@@ -117,7 +141,10 @@ void between_processes(const world& here,
     std::string file;
     auto& what = shared<baton>(&file);
     std::vector<sharing> all = {
-        {"holdfast", how.cycles(200), two_processes<worker>(where, how.url, name), {}}};
+        {"holdfast",
+         how.cycles(200),
+         two_processes<sharing_worker>(where, how.url, name, sharing_threads, 0us),
+         {}}};
     all.insert(all.end(), them.begin(), them.end());
 
     std::vector<twofold> rounds(all.size(), twofold{what});

@@ -8,6 +8,10 @@
 #include "crew.hpp"
 #include "world.hpp"
 
+#include <holdfast/client.hpp>
+#include <holdfast/mutex.hpp>
+
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -56,6 +60,25 @@ struct one_of_them {
     std::optional<double> at_most;
 };
 
+/// One process of ours: a client, and threads that want the name until it is over.
+class sharing_worker {
+public:
+    sharing_worker(const std::string& url,
+                   const std::string& name,
+                   std::size_t threads,
+                   std::chrono::microseconds hold,
+                   std::size_t who,
+                   baton& what);
+    void work();
+
+private:
+    std::size_t threads_, who_;
+    std::chrono::microseconds hold_;
+    baton& baton_;
+    holdfast::client client_;
+    holdfast::mutex mutex_;
+};
+
 /// Two processes with eight threads each. `unit`: what a hand-off is counted in, by p50.
 void between_processes(const world&,
                        const effort&,
@@ -74,6 +97,17 @@ void in_one_process(const world&,
                     const std::string& work,
                     std::uint64_t cycles,
                     const one_of_them&);
+
+inline constexpr std::chrono::milliseconds held_for_a_moment{2};
+/// Who has it holds it for a moment, and the other one waits: what a hand-off takes by itself, in
+/// units.
+void one_to_the_other(const world&,
+                      const effort&,
+                      findings&,
+                      placed,
+                      const std::string& work,
+                      const std::string& name,
+                      const rival& unit);
 
 inline constexpr const char* work_of_two = "one name, 2 processes × 8 threads";
 inline constexpr const char* work_of_one = "one name, 64 threads of one process";

@@ -38,19 +38,25 @@ private:
     std::vector<std::unique_ptr<raw_sql>> mine_;
 };
 
-void measure(
-    sql_world& world, const effort& how, placed where, std::optional<double> trips, findings& out) {
+void measure(sql_world& world, const effort& how, placed where, findings& out) {
     auto them = two_of(world.python.get(), world.second_python.get(), how.cycles(100), {});
     const sql_server* const server = world.server.get();
-    them.push_back(
-        {"as ShedLock, in C++", 10, two_processes<shed_worker>(where, server), {}});
+    them.push_back({"as ShedLock, in C++", 10, two_processes<shed_worker>(where, server), {}});
     const auto raw = world.server->connect("raw");
     const auto once = [&] { raw->commit(); };
-    const rival trip{{"one statement, committed",
-                      how.cycles(200),
-                      [&](std::uint64_t n) { return timed(n, once); }},
-                     trips};
     const auto name = std::string{"shared, "} + name_of(where);
+    one_to_the_other(world,
+                     how,
+                     out,
+                     where,
+                     world.work("a hand-off between 2 processes"),
+                     name,
+                     {{"one statement, committed, after a pause",
+                       how.cycles(100),
+                       [&](auto n) { return timed_after(held_for_a_moment, n, once); }},
+                      world.server->hand_off_trips()});
+    const rival trip{
+        {"one statement, committed", how.cycles(200), [&](auto n) { return timed(n, once); }}, {}};
     between_processes(world, how, out, where, world.work(work_of_two), name, them, trip);
 }
 
@@ -58,7 +64,7 @@ void measure(
 
 void sql_one_name(sql_world& world, const effort& how, findings& out) {
     for (const auto where : places())
-        measure(world, how, where, world.server->hand_off_trips(), out);
+        measure(world, how, where, out);
     for (const auto where : places())
         in_one_process(world,
                        how,

@@ -33,7 +33,7 @@ public:
     [[nodiscard]] std::size_t as_many() const {
         return holdfast::sql::options{}.connections - for_itself();
     }
-    /// So many statements, each committed, may pass while a lock changes hands; no limit, if none.
+    /// So many statements, each committed, a hand-off may take; no limit, if none.
     [[nodiscard]] virtual std::optional<double> hand_off_trips() const { return std::nullopt; }
     /// How many connections clients of ours have.
     [[nodiscard]] virtual double connections() const = 0;

@@ -7,6 +7,7 @@
 #include <holdfast/mutex.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <latch>
 #include <thread>
 
@@ -35,6 +36,22 @@ template <class Cycle> sample timed(std::uint64_t cycles, Cycle cycle) {
         last = now;
     }
     return sample_of(static_cast<double>(last - begin) / static_cast<double>(cycles), latencies);
+}
+
+/// Each after a pause that is not counted: caches and CPUs have gone to rest, as in a program that
+/// does something else in between.
+template <class Cycle>
+sample timed_after(std::chrono::microseconds pause, std::uint64_t cycles, Cycle cycle) {
+    std::vector<float> latencies;
+    double sum = 0;
+    for (std::uint64_t i = 0; i < cycles; ++i) {
+        std::this_thread::sleep_for(pause);
+        const auto begin = now_ns();
+        cycle();
+        latencies.push_back(static_cast<float>(now_ns() - begin));
+        sum += latencies.back();
+    }
+    return sample_of(sum / static_cast<double>(cycles), latencies);
 }
 
 /// Too short for a clock reading each: a hundred are one.

@@ -22,6 +22,8 @@ namespace {
 
 constexpr std::string_view now = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))";
 
+#define IS_FREE "($8 = 1 AND nonce IS NULL AND shared = 0 AND permits = 0 AND waiters < 2)"
+
 // Whom to wake first: NULL if nobody waits.
 #define FIRST_BELL                                                                                 \
     "(SELECT b.bell FROM {line} w JOIN {bond} b ON b.id = w.bond WHERE w.name = $1"                \
@@ -113,11 +115,17 @@ INSERT IGNORE INTO {meta} VALUES (1);
                " FROM {lock} WHERE name = $1 AND @holdfast = 1;"
                " SELECT fence, 0 FROM {line} WHERE name = $1 AND nonce = $2 AND @holdfast = 1;"
                " COMMIT";
-    case query::join:
+    case query::join: // what is set is what later parts of it see
         return "START TRANSACTION;"
-               " UPDATE {lock} SET version = version + 1, waiters = waiters | $7 WHERE name = $1;"
+               " UPDATE {lock} SET version = version + 1,"
+               " fence = IF(" IS_FREE ", GREATEST(fence + {passes}, {now}) + 1, fence),"
+               " bond = IF(" IS_FREE ", $3, bond), since = IF(" IS_FREE ", {now}, since),"
+               " nonce = IF(" IS_FREE ", $2, nonce), waiters = IF(nonce <=> $2, waiters,"
+               " waiters | $7) WHERE name = $1;"
                " INSERT IGNORE INTO {line} SELECT name, $2, version, $3, $4, $5, $6, $7 DIV 2, 0,"
-               " {now} FROM {lock} WHERE name = $1;"
+               " {now} FROM {lock} WHERE name = $1 AND NOT (nonce <=> $2);"
+               " SELECT IF(nonce <=> $2, fence, NULL), waiters, NOT (nonce <=> $2) AND"
+               " nonce IS NOT NULL FROM {lock} WHERE name = $1;"
                " COMMIT";
     case query::admit:
         return "START TRANSACTION;"
@@ -128,6 +136,9 @@ INSERT IGNORE INTO {meta} VALUES (1);
                " AND nonce IS NULL AND shared = 0 AND permits = 0;"
                " SET @holdfast = ROW_COUNT();"
                " DELETE FROM {line} WHERE name = $1 AND nonce = $2 AND @holdfast = 1;"
+               " SET @others = EXISTS (SELECT 1 FROM {line} WHERE name = $1 AND place > 0);"
+               " UPDATE {lock} SET waiters = 0 WHERE name = $1 AND $4 = -1 AND @holdfast = 1"
+               " AND NOT @others;"
                " SELECT fence, waiters FROM {lock} WHERE name = $1 AND nonce = $2"
                " AND @holdfast = 1;"
                " COMMIT";
@@ -207,6 +218,7 @@ INSERT IGNORE INTO {meta} VALUES (1);
 
 #undef MAY_TAKE
 #undef FIRST_BELL
+#undef IS_FREE
 
 [[nodiscard]] std::string bytes(std::string_view raw) {
     return "x'" + relational::hex_of(raw) + "'";

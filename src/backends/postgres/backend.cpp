@@ -52,7 +52,8 @@ constexpr int usual_port = 5432;
 constexpr std::string_view manners =
     "SET lock_timeout = '250ms'; SET statement_timeout = '8s';"
     " SET default_transaction_isolation = 'read committed';"
-    " SET default_transaction_read_only = off; SET standard_conforming_strings = on;"
+    " SET default_transaction_read_only = off;"
+    " SET standard_conforming_strings = on; SET plan_cache_mode = force_generic_plan;"
     " SET idle_in_transaction_session_timeout = 0;"
     " SELECT pg_is_in_recovery(), current_setting('server_encoding'),"
     " current_setting('synchronous_commit'), pg_backend_pid(),"; // the tables follow

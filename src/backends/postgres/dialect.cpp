@@ -20,6 +20,14 @@ constexpr std::string_view now = "(extract(epoch FROM clock_timestamp()) * 10000
     " FROM (SELECT client, nonce FROM {line} WHERE name = $1 AND place > 0 " condition             \
     " ORDER BY place LIMIT 1) w WHERE r.waiters > 0)"
 
+// Nobody waits any more: so we see it, and nothing has changed since we looked. What stands in a
+// WITH sees the row as it was then, the row itself is read again.
+#define WAITERS_LEFT(condition)                                                                    \
+    "WHEN version = (SELECT version FROM {lock} WHERE name = $1) AND NOT EXISTS (SELECT 1"         \
+    " FROM {line} WHERE name = $1 AND place > 0 " condition ") THEN 0 ELSE waiters "
+
+#define IS_FREE "($8 = 1 AND nonce IS NULL AND shared = 0 AND permits = 0 AND waiters < 2)"
+
 constexpr std::string_view schema_text = R"(
 CREATE TABLE IF NOT EXISTS {lock} (
     name    text COLLATE "C" PRIMARY KEY,
@@ -99,24 +107,37 @@ INSERT INTO {meta} SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM {meta});
                " RETURNING CASE WHEN nonce = $7 THEN fence ELSE fence + {passes} END AS fence),"
                " n AS (INSERT INTO {line} SELECT $1, $2, 0, $3, $4, $5, $6, 0, fence, {now} FROM l)"
                " SELECT fence, 0 FROM l";
-    case query::join:
-        return "WITH l AS (UPDATE {lock} SET version = version + 1, waiters = waiters | $7"
-               " WHERE name = $1 RETURNING version),"
+    case query::join: // a place need not survive the server: whoever has lost his asks again
+        return "WITH l AS (UPDATE {lock} SET version = version + 1,"
+               " fence = CASE WHEN " IS_FREE " THEN greatest(fence + {passes}, {now}) + 1"
+               " ELSE fence END,"
+               " nonce = CASE WHEN " IS_FREE " THEN $2 ELSE nonce END,"
+               " bond = CASE WHEN " IS_FREE " THEN $3 ELSE bond END,"
+               " since = CASE WHEN " IS_FREE " THEN {now} ELSE since END,"
+               " waiters = CASE WHEN nonce = $2 OR " IS_FREE " THEN waiters ELSE waiters | $7 END"
+               " WHERE name = $1 RETURNING version, fence, waiters, bond, nonce,"
+               " coalesce(nonce = $2, false) AS is_ours),"
                " n AS (INSERT INTO {line} SELECT $1, $2, version, $3, $4, $5, $6, $7 / 2, 0, {now}"
-               " FROM l ON CONFLICT (name, nonce) DO NOTHING)"
-               " SELECT count(pg_notify('{client}' || b.client, 'h' || encode(k.nonce, 'hex')))"
-               " FROM {lock} k JOIN {bond} b ON b.id = k.bond"
-               " WHERE k.name = $1 AND k.nonce IS NOT NULL AND b.client <> $4";
+               " FROM l WHERE NOT is_ours ON CONFLICT (name, nonce) DO NOTHING)"
+               " SELECT CASE WHEN is_ours THEN fence END, waiters,"
+               " CASE WHEN is_ours THEN 0 ELSE (nonce IS NOT NULL)::int END,"
+               " CASE WHEN NOT is_ours THEN set_config('synchronous_commit', 'off', true) END,"
+               " (SELECT count(pg_notify('{client}' || b.client, 'h' || encode(l.nonce, 'hex')))"
+               " FROM {bond} b WHERE b.id = l.bond AND l.nonce IS NOT NULL AND b.client <> $4)"
+               " FROM l";
     case query::admit:
         return "WITH l AS (UPDATE {lock} SET fence = greatest(fence + {passes}, {now}) + 1,"
                " nonce = $2, bond = $3, since = {now}, version = version + 1,"
-               " waiters = CASE $4 WHEN -1 THEN waiters ELSE $5 END"
-               " WHERE name = $1 AND (version = $4 OR $4 = -1 AND waiters < 2)"
-               " AND nonce IS NULL AND shared = 0 AND permits = 0"
-               " RETURNING fence, waiters),"
-               " n AS (DELETE FROM {line} WHERE name = $1 AND nonce = $2 AND EXISTS"
-               " (SELECT 1 FROM l))"
-               " SELECT fence, waiters FROM l";
+               " waiters = CASE WHEN $4 <> -1 THEN $5 " WAITERS_LEFT(
+                   "AND nonce <> $2") "END"
+                                      " WHERE name = $1 AND (version = $4 OR $4 = -1 AND waiters < "
+                                      "2)"
+                                      " AND nonce IS NULL AND shared = 0 AND permits = 0"
+                                      " RETURNING fence, waiters),"
+                                      " n AS (DELETE FROM {line} WHERE name = $1 AND nonce = $2 "
+                                      "AND EXISTS"
+                                      " (SELECT 1 FROM l))"
+                                      " SELECT fence, waiters FROM l";
     case query::admit_beside:
         return "WITH l AS (UPDATE {lock} SET version = version + 1, since = {now}, waiters = $7,"
                " shared = shared + CASE $5 WHEN 1 THEN 1 ELSE 0 END,"
@@ -129,10 +150,12 @@ INSERT INTO {meta} SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM {meta});
                " fence = EXCLUDED.fence, since = EXCLUDED.since)"
                " SELECT fence, waiters FROM l";
     case query::release:
-        return "WITH r AS (UPDATE {lock} SET nonce = NULL, version = version + 1"
-               " WHERE name = $1 AND nonce = $2 RETURNING version, waiters),"
-               " b AS (DELETE FROM {bond} WHERE id = $3 AND EXISTS (SELECT 1 FROM r))"
-               " SELECT r.version, r.waiters, " WAKE("") " FROM r";
+        return "WITH r AS (UPDATE {lock} SET nonce = NULL, version = version + 1,"
+               " waiters = CASE WHEN waiters = 0 THEN 0 " WAITERS_LEFT(
+                   "") "END"
+                       " WHERE name = $1 AND nonce = $2 RETURNING version, waiters),"
+                       " b AS (DELETE FROM {bond} WHERE id = $3 AND EXISTS (SELECT 1 FROM r))"
+                       " SELECT r.version, r.waiters, " WAKE("") " FROM r";
     case query::leave:
         return "WITH n AS (DELETE FROM {line} WHERE name = $1 AND nonce = $2"
                " RETURNING place, mode),"
@@ -186,6 +209,8 @@ INSERT INTO {meta} SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM {meta});
 }
 
 #undef WAKE
+#undef IS_FREE
+#undef WAITERS_LEFT
 
 } // namespace
 

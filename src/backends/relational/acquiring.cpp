@@ -51,16 +51,14 @@ part_of<bool> sweep_one(pool& lines, std::string name, line_row row, instant by)
 void sql_backend::attempt(const call& c, const held& what, joining join) { seek(c, what, join); }
 
 conversation sql_backend::seek(call c, held what, joining join) {
-    if (const auto pause = lets_others_first(what->name, c.asked);
+    doings::until_done departure{departures_, what->name};
+    co_await departure;
+    if (const auto pause = lets_others_first(what->name);
         pause > duration::zero() && join == joining::queue && !has_place(what->nonce)) {
         contended no;
         no.retry_after = pause;
         events_->attempted(c.ticket, std::move(no));
         co_return;
-    }
-    if (front_) {
-        doings::until_done others{departures_, what->name};
-        co_await others;
     }
     auto keeping = keep_bond(c, what);
     const auto bond = co_await keeping;
@@ -70,7 +68,7 @@ conversation sql_backend::seek(call c, held what, joining join) {
     }
     const auto& terms = std::get<bond_terms>(bond);
     std::optional<attempt_answer> answered;
-    if (front_) {
+    if (front_ && !what->within) { // our own write has it: it is won when that ends
         auto winning = win_front(c, what, join, terms);
         answered = co_await winning;
     }
@@ -91,12 +89,12 @@ conversation sql_backend::seek(call c, held what, joining join) {
 
 /// Whoever lets go and asks again in the same breath would win for ever: who was woken is still on
 /// his way. Those who only try, and those who have a place, do not wait.
-duration sql_backend::lets_others_first(const std::string& name, instant now) {
+duration sql_backend::lets_others_first(const std::string& name) {
     const std::lock_guard lock{guard_};
     const auto found = yields_.find(name);
     if (found == yields_.end())
         return duration::zero();
-    const auto left = found->second - now;
+    const auto left = found->second - boot_clock::now();
     if (left <= duration::zero())
         yields_.erase(found);
     return left;
@@ -114,7 +112,7 @@ sql_backend::win_front(call c, held what, joining join, bond_terms terms) {
     if (std::get<bool>(won))
         co_return std::nullopt;
     if (join == joining::queue && !has_place(what->nonce)) {
-        auto placing = take_place(c, what, terms);
+        auto placing = take_place(c, what, terms, false);
         if (auto wrong = co_await placing)
             co_return wrong;
     }
@@ -217,13 +215,13 @@ sql_backend::try_at_once(call c, held what, joining join, bond_terms terms) {
         co_return granted(what, terms, std::get<table>(got));
     if (queued || join == joining::none)
         co_return std::nullopt;
-    auto placing = take_place(c, what, terms);
+    auto placing = take_place(c, what, terms, true);
     co_return co_await placing;
 }
 
-/// Nothing if we have one.
+/// Nothing if we have one, and should look.
 part_of<std::optional<attempt_answer>>
-sql_backend::take_place(call c, held what, bond_terms terms) {
+sql_backend::take_place(call c, held what, bond_terms terms, bool may_take) {
     const auto& w = *what;
     listen_from_now_on(); // to hear when it is our turn
     statement joins{.what = query::join,
@@ -233,14 +231,23 @@ sql_backend::take_place(call c, held what, bond_terms terms) {
                              client_,
                              static_cast<std::int64_t>(w.mode),
                              static_cast<std::int64_t>(w.permits),
-                             waiting_bits(w)}};
+                             waiting_bits(w),
+                             std::int64_t{may_take && w.mode == mode::exclusive}}};
     auto joined = on_hot(std::move(joins), w, c.answer_by);
     const auto stands = co_await joined;
     if (const auto* wrong = std::get_if<trouble>(&stands))
         co_return failed(w, *wrong);
-    const std::lock_guard lock{guard_};
-    places_.try_emplace(w.nonce);
-    co_return std::nullopt;
+    const auto& told = std::get<table>(stands);
+    if (!told.empty() && !told.is_null(0, 0))
+        co_return granted(what, terms, told);
+    {
+        const std::lock_guard lock{guard_};
+        places_.try_emplace(w.nonce);
+    }
+    if (w.mode != mode::exclusive || front_ || told.empty() || told.number(0, 2) == 0)
+        co_return std::nullopt;
+    // Whoever gives it back finds us in the line: only if that takes long do we look who it is.
+    co_return contended_by(w, joining::queue, terms, {.look_again = a_moment});
 }
 
 part_of<attempt_answer>

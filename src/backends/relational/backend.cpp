@@ -91,8 +91,7 @@ void sql_backend::release(const call& c, const held& what, const grant& given) {
 conversation sql_backend::give_back(call c, held what, grant given) {
     const under_way here{*this};
     const auto& w = *what;
-    if (front_)
-        departures_.begin(w.name);
+    departures_.begin(w.name);
     const bool own = !shares_bond(w);
     const auto bond = number_of(given.terms.bond);
     statement gives{.what = query::leave, .with = {w.name, octets_of(w.nonce)}};
@@ -115,8 +114,6 @@ conversation sql_backend::give_back(call c, held what, grant given) {
         if (w.mode != mode::exclusive)
             go({bond}, c.answer_by);
     }
-    if (front_)
-        departures_.end(w.name);
     if (rows != nullptr && !rows->empty() && rows->number(0, 1) != 0 && w.mode == mode::exclusive) {
         const std::lock_guard lock{guard_};
         const auto now = boot_clock::now();
@@ -124,6 +121,7 @@ conversation sql_backend::give_back(call c, held what, grant given) {
             std::erase_if(yields_, [&](const auto& one) { return one.second <= now; });
         yields_[w.name] = now + (ears_ ? longest_yield_to_a_bell : longest_yield);
     }
+    departures_.end(w.name);
     events_->released(c.ticket,
                       rows == nullptr ? release_result::unknown
                       : rows->empty() ? release_result::lost
@@ -132,19 +130,20 @@ conversation sql_backend::give_back(call c, held what, grant given) {
         after_leaving(w.name, *rows);
 }
 
-/// Wakes the first who waits, if that has not been done; or there was somebody, and is no more.
-void sql_backend::after_leaving(const std::string& name, const table& row) {
+/// Wakes the first who waits, if that has not been done. Whoever joined while we left may not have
+/// been seen: a second look finds him, or that there was somebody and is no more.
+void sql_backend::after_leaving(const std::string& name, const table& row, seen_before seen) {
     if (row.empty() || row.number(0, 1) == 0)
         return;
-    if (row.is_null(0, 2))
+    if (!row.is_null(0, 2) && row.number(0, 2) >= 0)
+        ring(row.number(0, 2));
+    else if (seen == seen_before::no)
+        wake_next(name);
+    else
         lines_->ask({.what = query::calm, .with = {name, row.number(0, 0)}},
                     {},
                     boot_clock::now() + longest_doubt,
                     [](answer&&) {});
-    else if (row.number(0, 2) < 0)
-        wake_next(name);
-    else
-        ring(row.number(0, 2));
 }
 
 /// Once at a time: who is woken looks at all that he waits for.
@@ -167,7 +166,7 @@ conversation sql_backend::wake_next(std::string name) {
     asking asked{*lines_, std::move(wakes), name, boot_clock::now() + longest_doubt};
     const auto got = co_await asked;
     if (const auto* rows = std::get_if<table>(&got))
-        after_leaving(name, *rows);
+        after_leaving(name, *rows, seen_before::yes);
 }
 
 void sql_backend::withdraw(const call& c, const held& what) { take_back(c, what); }
@@ -175,8 +174,7 @@ void sql_backend::withdraw(const call& c, const held& what) { take_back(c, what)
 conversation sql_backend::take_back(call c, held what) {
     const under_way here{*this};
     const auto& w = *what;
-    if (front_)
-        departures_.begin(w.name);
+    departures_.begin(w.name);
     bool certain = true;
     if (front_) {
         auto parting = leave_front(what->nonce);
@@ -210,8 +208,7 @@ conversation sql_backend::take_back(call c, held what) {
     }
     if (certain && !shares_bond(w))
         go({number_of(own_bond(w))}, c.answer_by);
-    if (front_)
-        departures_.end(w.name);
+    departures_.end(w.name);
     events_->withdrawn(c.ticket, certain ? applied::no : applied::maybe);
 }
 

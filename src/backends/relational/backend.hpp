@@ -136,7 +136,7 @@ private:
     // Conversations, and parts of them.
     conversation seek(call, held, joining);
     part_of<std::optional<attempt_answer>> win_front(call, held, joining, bond_terms);
-    part_of<std::optional<attempt_answer>> take_place(call, held, bond_terms);
+    part_of<std::optional<attempt_answer>> take_place(call, held, bond_terms, bool may_take);
     part_of<std::optional<attempt_answer>> try_at_once(call, held, joining, bond_terms);
     part_of<attempt_answer> look_and_decide(call, held, joining, bond_terms);
     part_of<bool> sweep(call, held, next_step);
@@ -172,9 +172,10 @@ private:
     [[nodiscard]] attempt_answer failed(const claim&, const trouble&);
     [[nodiscard]] bool has_place(const nonce&);
     void heard(const whisper&);
-    void after_leaving(const std::string& name, const table&);
+    enum class seen_before : bool { no, yes };
+    void after_leaving(const std::string& name, const table&, seen_before seen = seen_before::no);
     void ring(std::int64_t bell);
-    [[nodiscard]] duration lets_others_first(const std::string& name, instant now);
+    [[nodiscard]] duration lets_others_first(const std::string& name);
 
     const sql::options how_;
     const std::shared_ptr<database> database_;
@@ -202,7 +203,7 @@ private:
         bool is_lost = false;
         bool being_won = false; ///< again, just now
     };
-    doings departures_; // names that are given back in two steps: we ask for them after that
+    doings departures_; // names that are being given back: we ask for them after that
     doings keeping_;    // ttls whose common bond is being kept
     std::unordered_map<std::string, instant> yields_;        // until when others may go first
     std::unordered_map<nonce, fronted, nonce_hash> fronted_; // grants that the server keeps, too

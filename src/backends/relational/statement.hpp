@@ -44,7 +44,8 @@ enum class query : std::uint8_t {
     make_row,     ///< name: for what is done to a name that nobody has wanted yet
     take,         ///< name, nonce, bond → fence, waiters; alone, if nobody is in the way
     take_beside,  ///< name, nonce, bond, client, mode, permits, within → fence, waiters
-    join,         ///< name, nonce, bond, client, mode, permits, waiters
+    join,         ///< name, nonce, bond, client, mode, permits, waiters, 1: take it if it is free
+                  ///< → fence, waiters, 1: another has it alone. No fence: we have a place
     look,         ///< name, nonce → view.hpp reads it
     admit,        ///< name, nonce, bond, version or -1, waiters → fence, waiters; alone
     admit_beside, ///< name, nonce, bond, client, mode, version, waiters, within → fence, waiters
