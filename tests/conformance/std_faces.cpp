@@ -135,11 +135,11 @@ TEST_P(std_conformance, a_unique_lock_can_wait_for_a_time) {
     mutex theirs{open(), "orders/42"};
     std::unique_lock hold{ours};
     {
-        const std::unique_lock waiting{theirs, 20ms};
+        const std::unique_lock waiting{theirs, a_while};
         EXPECT_FALSE(waiting.owns_lock());
     }
     {
-        const std::unique_lock waiting{theirs, std::chrono::steady_clock::now() + 20ms};
+        const std::unique_lock waiting{theirs, std::chrono::steady_clock::now() + a_while};
         EXPECT_FALSE(waiting.owns_lock());
     }
     {
