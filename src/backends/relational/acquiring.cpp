@@ -51,8 +51,10 @@ part_of<bool> sweep_one(pool& lines, std::string name, line_row row, instant by)
 void sql_backend::attempt(const call& c, const held& what, joining join) { seek(c, what, join); }
 
 conversation sql_backend::seek(call c, held what, joining join) {
-    doings::until_done departure{departures_, what->name};
-    co_await departure;
+    if (front_ || join == joining::queue) {
+        doings::until_done departure{departures_, what->name};
+        co_await departure;
+    }
     if (const auto pause = lets_others_first(what->name);
         pause > duration::zero() && join == joining::queue && !has_place(what->nonce)) {
         contended no;
@@ -219,7 +221,8 @@ sql_backend::try_at_once(call c, held what, joining join, bond_terms terms) {
     co_return co_await placing;
 }
 
-/// Nothing if we have one, and should look.
+/// Nothing if we have one, and should look. One that we may have counts as ours, or it would stay
+/// when we are let in.
 part_of<std::optional<attempt_answer>>
 sql_backend::take_place(call c, held what, bond_terms terms, bool may_take) {
     const auto& w = *what;
@@ -235,16 +238,17 @@ sql_backend::take_place(call c, held what, bond_terms terms, bool may_take) {
                              std::int64_t{may_take && w.mode == mode::exclusive}}};
     auto joined = on_hot(std::move(joins), w, c.answer_by);
     const auto stands = co_await joined;
-    if (const auto* wrong = std::get_if<trouble>(&stands))
-        co_return failed(w, *wrong);
-    const auto& told = std::get<table>(stands);
-    if (!told.empty() && !told.is_null(0, 0))
-        co_return granted(what, terms, told);
-    {
+    const auto* wrong = std::get_if<trouble>(&stands);
+    const auto* told = std::get_if<table>(&stands);
+    if (told != nullptr && !told->empty() && !told->is_null(0, 0))
+        co_return granted(what, terms, *told);
+    if (wrong == nullptr || wrong->why.applied == applied::maybe) {
         const std::lock_guard lock{guard_};
         places_.try_emplace(w.nonce);
     }
-    if (w.mode != mode::exclusive || front_ || told.empty() || told.number(0, 2) == 0)
+    if (wrong != nullptr)
+        co_return failed(w, *wrong);
+    if (w.mode != mode::exclusive || front_ || told->empty() || told->number(0, 2) == 0)
         co_return std::nullopt;
     // Whoever gives it back finds us in the line: only if that takes long do we look who it is.
     co_return contended_by(w, joining::queue, terms, {.look_again = a_moment});
@@ -337,7 +341,6 @@ attempt_answer sql_backend::granted(const held& what, const bond_terms& terms, c
     {
         const std::lock_guard lock{guard_};
         places_.erase(w.nonce);
-        doubts_.erase(w.nonce);
         const auto known = bonds_.find(terms.bond);
         if (known == bonds_.end())
             return failure{make_error_code(errc::backend_unavailable),

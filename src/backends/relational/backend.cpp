@@ -122,12 +122,34 @@ conversation sql_backend::give_back(call c, held what, grant given) {
         yields_[w.name] = now + (ears_ ? longest_yield_to_a_bell : longest_yield);
     }
     departures_.end(w.name);
+    if (rows != nullptr)
+        expect_stragglers(what);
     events_->released(c.ticket,
                       rows == nullptr ? release_result::unknown
                       : rows->empty() ? release_result::lost
                                       : release_result::released);
     if (rows != nullptr)
         after_leaving(w.name, *rows);
+}
+
+/// It was asked for more than once, and nobody knows of what comes now.
+void sql_backend::expect_stragglers(const held& what) {
+    const std::lock_guard lock{guard_};
+    const auto doubt = doubts_.find(what->nonce);
+    if (doubt == doubts_.end())
+        return;
+    const auto now = boot_clock::now();
+    if (now < doubt->second && !closed_) {
+        stragglers_.push_back({what, doubt->second});
+        clears_at_ = std::min(clears_at_, now + clears_every);
+        background_->wake_at(clears_at_);
+    }
+    doubts_.erase(doubt);
+}
+
+conversation sql_backend::clear(held what) {
+    auto removing = remove(*own_line_, std::move(what), boot_clock::now() + longest_doubt);
+    static_cast<void>(co_await removing); // else the next time, or when its bond ends
 }
 
 /// Wakes the first who waits, if that has not been done. Whoever joined while we left may not have
@@ -175,25 +197,12 @@ conversation sql_backend::take_back(call c, held what) {
     const under_way here{*this};
     const auto& w = *what;
     departures_.begin(w.name);
-    bool certain = true;
     if (front_) {
         auto parting = leave_front(what->nonce);
         static_cast<void>(co_await parting);
     }
-    for (const auto which : {query::release, query::leave}) {
-        statement goes{.what = which, .with = {w.name, octets_of(w.nonce)}};
-        if (which == query::release) {
-            if (w.mode != mode::exclusive)
-                continue;
-            goes.with.emplace_back(std::int64_t{0});
-        }
-        auto asked = on_hot(std::move(goes), w, c.answer_by);
-        const auto got = co_await asked;
-        if (const auto* rows = std::get_if<table>(&got))
-            after_leaving(w.name, *rows);
-        else
-            certain = false;
-    }
+    auto removing = remove(*lines_, what, c.answer_by);
+    bool certain = co_await removing;
     {
         const std::lock_guard lock{guard_};
         const auto doubt = doubts_.find(w.nonce);
@@ -210,6 +219,26 @@ conversation sql_backend::take_back(call c, held what) {
         go({number_of(own_bond(w))}, c.answer_by);
     departures_.end(w.name);
     events_->withdrawn(c.ticket, certain ? applied::no : applied::maybe);
+}
+
+/// From the lock and from its line; true if there is an answer to that.
+part_of<bool> sql_backend::remove(pool& lines, held what, instant by) {
+    bool certain = true;
+    for (const auto which : {query::release, query::leave}) {
+        statement goes{.what = which, .with = {what->name, octets_of(what->nonce)}};
+        if (which == query::release) {
+            if (what->mode != mode::exclusive)
+                continue;
+            goes.with.emplace_back(std::int64_t{0});
+        }
+        asking asked{lines, std::move(goes), what->name, by};
+        const auto got = co_await asked;
+        if (const auto* rows = std::get_if<table>(&got))
+            after_leaving(what->name, *rows);
+        else
+            certain = false;
+    }
+    co_return certain;
 }
 
 /// Removes bonds of ours, and with them all that they keep.

@@ -14,8 +14,9 @@
 // there before anything is granted under it, and who takes a lock because it is over removes it in
 // the same breath: then it cannot be renewed, and all that it kept is lost, which it was already.
 //
-// Invariant: what was taken back does not take effect later. A statement that was sent and not
-// answered may, for a while; until that has passed a withdrawal is not certain.
+// Invariant: what was taken or given back does not take effect later. A statement that was sent and
+// not answered may, for a while; until that has passed a withdrawal is not certain, and what was
+// granted when it was asked for again is cleared once more after its release.
 
 #include "backends/relational/doings.hpp"
 #include "backends/relational/pool.hpp"
@@ -142,6 +143,8 @@ private:
     part_of<bool> sweep(call, held, next_step);
     conversation take_back(call, held);
     conversation give_back(call, held, grant);
+    conversation clear(held);
+    part_of<bool> remove(pool&, held, instant by);
     conversation wake_next(std::string name);
     conversation win_front_again(held);
     conversation give_up_front(nonce);
@@ -171,6 +174,7 @@ private:
     [[nodiscard]] attempt_answer contended_by(const claim&, joining, const bond_terms&, next_step);
     [[nodiscard]] attempt_answer failed(const claim&, const trouble&);
     [[nodiscard]] bool has_place(const nonce&);
+    void expect_stragglers(const held&);
     void heard(const whisper&);
     enum class seen_before : bool { no, yes };
     void after_leaving(const std::string& name, const table&, seen_before seen = seen_before::no);
@@ -208,6 +212,12 @@ private:
     std::unordered_map<std::string, instant> yields_;        // until when others may go first
     std::unordered_map<nonce, fronted, nonce_hash> fronted_; // grants that the server keeps, too
     std::unordered_map<nonce, instant, nonce_hash> doubts_;  // until when it may still take effect
+    struct straggler {
+        held what;
+        instant until; ///< it may still come
+    };
+    std::vector<straggler> stragglers_; // statements about what has been given back since
+    instant clears_at_ = never;
     sightings sightings_;
     instant tidies_at_ = never;
     instant fronts_at_ = never; // when those that were lost are tried for again

@@ -23,7 +23,7 @@ duration tidies_every(const sql::options& how) {
 }
 
 instant sql_backend::on_time(instant now) {
-    std::vector<held> lost;
+    std::vector<held> lost, late;
     bool listen = false, tidy = false;
     auto next = never;
     {
@@ -34,14 +34,23 @@ instant sql_backend::on_time(instant now) {
                 if (one.is_lost && !std::exchange(one.being_won, true))
                     lost.push_back(one.what);
         }
+        if (now >= clears_at_) {
+            for (const auto& one : stragglers_)
+                late.push_back(one.what);
+            std::erase_if(stragglers_, [&](const auto& one) { return now >= one.until; });
+            std::erase_if(doubts_, [&](const auto& one) { return now >= one.second; });
+            clears_at_ = stragglers_.empty() ? never : now + clears_every;
+        }
         listen = now >= listens_at_;
         tidy = now >= tidies_at_;
         if (tidy)
             tidies_at_ = now + tidies_every(how_);
-        next = std::min({fronts_at_, tidies_at_, listen ? never : listens_at_});
+        next = std::min({fronts_at_, clears_at_, tidies_at_, listen ? never : listens_at_});
     }
     if (tidy)
         tidy_up();
+    for (const auto& each : late)
+        clear(each);
     for (const auto& each : lost)
         win_front_again(each);
     if (listen)
