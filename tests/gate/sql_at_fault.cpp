@@ -94,6 +94,12 @@ template <class Server> std::unique_ptr<sql_server> start(const sql_server_optio
 
 } // namespace
 
+std::string sql_server::url_by(const std::string& hosts) const {
+    const auto direct = url();
+    const auto from = direct.find('@') + 1;
+    return direct.substr(0, from) + hosts + direct.substr(direct.find('/', from));
+}
+
 const std::vector<sql_engine>& sql_engines() {
     static const std::vector<sql_engine> all{
         {"postgres",

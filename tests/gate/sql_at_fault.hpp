@@ -62,6 +62,7 @@ public:
 
     [[nodiscard]] virtual database_server& process() = 0;
     [[nodiscard]] virtual std::string url() const = 0; ///< of the user that is nobody special
+    [[nodiscard]] std::string url_by(const std::string& hosts) const; ///< the same, another way
 
     /// As the server's master; others in other processes, too, who know the way in.
     [[nodiscard]] virtual std::string way_in() const = 0;
