@@ -60,7 +60,10 @@ private:
 
 class mariadb_at_fault final : public sql_server {
 public:
-    explicit mariadb_at_fault(const sql_server_options& how) : server_{options_of(how)} {}
+    explicit mariadb_at_fault(const sql_server_options& how) : server_{options_of(how)} {
+        if (how.replica_of != nullptr)
+            confirm_for(*how.replica_of);
+    }
 
     database_server& process() override { return server_; }
     std::string url() const override { return server_.url(); }
@@ -80,9 +83,22 @@ private:
         mariadb_options all{.clock = how.clock};
         if (how.has_replicas)
             all.changes = binary_log::kept;
-        if (how.replica_of != nullptr)
+        if (how.replica_of != nullptr) {
             all.replica_of = &static_cast<const mariadb_at_fault*>(how.replica_of)->server_;
+            all.settings = {"rpl_semi_sync_slave_enabled = ON"};
+        }
         return all;
+    }
+
+    /// From now on the primary answers when we have what it has done, and never before.
+    static void confirm_for(const sql_server& primary) {
+        primary.sql("SET GLOBAL rpl_semi_sync_master_timeout = 3600000");
+        primary.sql("SET GLOBAL rpl_semi_sync_master_enabled = ON");
+        const std::string question =
+            "SELECT count(*) FROM information_schema.global_status"
+            " WHERE variable_name = 'RPL_SEMI_SYNC_MASTER_CLIENTS' AND variable_value = 1";
+        if (!eventually([&] { return primary.number(question) == 1; }))
+            throw std::runtime_error{"the replica does not confirm"};
     }
 
     mariadb_server server_;

@@ -48,7 +48,8 @@ class sql_server;
 
 struct sql_server_options {
     server_clock clock = server_clock::real;
-    const sql_server* replica_of = nullptr; ///< which was started with `has_replicas`
+    /// Which was started with `has_replicas`; from now on its commits wait for this one.
+    const sql_server* replica_of = nullptr;
     bool has_replicas = false;
 };
 
