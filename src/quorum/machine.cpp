@@ -93,6 +93,16 @@ bool machine::has_something(const deal& d) noexcept {
     return count(d.seats, [](const seat& s) { return s.what != stake::nothing; }) > 0;
 }
 
+/// Whether those who have not answered yet decide what to say: that it is contended, or that too
+/// few are there.
+bool machine::may_be_contended(const deal& d) const noexcept {
+    const auto heard = count(d.seats, [](const seat& s) { return was_heard(s); });
+    const auto missing = count(d.seats, [](const seat& s) {
+        return !was_heard(s) && (s.to_ask || s.busy == verb::attempt);
+    });
+    return !d.silent && heard > 0 && heard < rules_.needed && heard + missing >= rules_.needed;
+}
+
 // The machine decides as soon as it can: q keepers, or q keepers not possible any more.
 void machine::judge(deal& d, instant now, actions& out) {
     if (!d.asked)
@@ -115,7 +125,7 @@ void machine::judge(deal& d, instant now, actions& out) {
     const auto coming = count(d.seats, [&](const seat& s) { return may_become_keeper(d, s); });
     if (keepers >= needed && (d.fence || !rules_.fences))
         grant_it(d, now, out);
-    else if (keepers + coming < needed)
+    else if (keepers + coming < needed && !may_be_contended(d))
         fail(d, now, out);
 }
 
@@ -173,7 +183,7 @@ attempt_answer machine::answer_for(deal& d, instant now) {
     std::size_t may_have_it = 0;
     failure last{errc::backend_unavailable, applied::no, {}};
     for (const auto& s : d.seats) {
-        heard += s.refused || s.what == stake::grant;
+        heard += was_heard(s) ? 1U : 0U;
         may_have_it += s.what != stake::nothing || s.busy != verb::none;
         if (s.failed && is_final(*s.failed) && ++final_failures > rules_.members - rules_.needed)
             return *s.failed; // they know why; what others granted is being taken back

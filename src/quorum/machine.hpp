@@ -263,6 +263,10 @@ private:
     [[nodiscard]] bool may_become_keeper(const deal&, const seat&) const noexcept;
     [[nodiscard]] bool may_have(const deal&) const noexcept; // q seats may still have it
     [[nodiscard]] static bool has_something(const deal&) noexcept;
+    [[nodiscard]] bool may_be_contended(const deal&) const noexcept;
+    [[nodiscard]] static bool was_heard(const seat& s) noexcept {
+        return s.refused || s.what == stake::grant;
+    }
     [[nodiscard]] bond_terms terms_of(const deal&, instant now) const;
 
     // Taking back.
