@@ -10,6 +10,7 @@
 #include <holdfast/postgres.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace holdfast::postgres {
 namespace {
@@ -49,14 +50,32 @@ constexpr int usual_port = 5432;
 
 // A statement that waits for a row waits a moment, and one that takes very long is ended: then what
 // we sent and gave up cannot take effect much later.
-constexpr std::string_view manners =
-    "SET lock_timeout = '250ms'; SET statement_timeout = '8s';"
-    " SET default_transaction_isolation = 'read committed';"
-    " SET default_transaction_read_only = off;"
-    " SET standard_conforming_strings = on; SET plan_cache_mode = force_generic_plan;"
-    " SET idle_in_transaction_session_timeout = 0;"
-    " SELECT pg_is_in_recovery(), current_setting('server_encoding'),"
-    " current_setting('synchronous_commit'), pg_backend_pid(),"; // the tables follow
+constexpr std::pair<std::string_view, std::string_view> manners[] = {
+    {"lock_timeout", "250ms"},
+    {"statement_timeout", "8s"},
+    {"default_transaction_isolation", "read committed"},
+    {"default_transaction_read_only", "off"},
+    {"standard_conforming_strings", "on"},
+    {"plan_cache_mode", "force_generic_plan"}, // else each is planned anew for the first few times
+    {"idle_in_transaction_session_timeout", "0"},
+};
+
+/// The state of the server, and our manners where this connection is our own. Behind a pooler it is
+/// not, and its next user must not find them.
+[[nodiscard]] std::string first_words(const std::string& table, std::int64_t session) {
+    auto text = "SELECT pg_is_in_recovery(), current_setting('server_encoding'),"
+                " current_setting('synchronous_commit'), pg_backend_pid(), to_regclass('" +
+                table + "_meta') IS NOT NULL";
+    for (const auto& [name, value] : manners)
+        text.append(", CASE WHEN pg_backend_pid() = ")
+            .append(std::to_string(session))
+            .append(" THEN set_config('")
+            .append(name)
+            .append("', '")
+            .append(value)
+            .append("', false) END");
+    return text;
+}
 
 using grade = finding::grade;
 
@@ -72,8 +91,7 @@ public:
     }
 
     part_of<std::optional<trouble>> greet(std::shared_ptr<relational::line> line) override {
-        auto hello =
-            line->say(std::string{manners} + " to_regclass('" + how_.table + "_meta') IS NOT NULL");
+        auto hello = line->say(first_words(how_.table, line->session()));
         const auto said = co_await hello;
         if (const auto* wrong = std::get_if<trouble>(&said))
             co_return *wrong;
