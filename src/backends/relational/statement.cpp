@@ -120,8 +120,10 @@ std::string_view common_text(query which) noexcept {
                " FROM {bond} WHERE expires_at + lock_delay < {now}";
     case query::idle_lines_remove:
         return "DELETE FROM {line} WHERE place <> 0 AND bond NOT IN (SELECT id FROM {bond})";
-    case query::idle_locks_remove: // one that is held by nobody who lives is idle, too
-        return "DELETE FROM {lock} WHERE shared = 0 AND permits = 0 AND since < {now} - $1"
+    case query::idle_locks_remove: // one that is held by nobody who lives is idle, too. The next
+                                   // fence comes from the clock: it must have passed this one
+        return "DELETE FROM {lock} WHERE shared = 0 AND permits = 0"
+               " AND since < {now} - $1 AND fence < {now} - $1"
                " AND (nonce IS NULL OR bond NOT IN (SELECT id FROM {bond}))"
                " AND name NOT IN (SELECT name FROM {line})";
     default:
