@@ -145,6 +145,28 @@ TEST_F(quorum_machine, a_majority_is_enough_and_the_rest_is_not_waited_for) {
     EXPECT_EQ(given.terms.anchor, asked) << "counted from before the first request";
 }
 
+TEST_F(quorum_machine, beside_one_that_is_away_the_others_say_that_it_is_contended) {
+    attempt();
+    is_silent(0);
+    refuses(1);
+    EXPECT_FALSE(take_said<say_attempted>()) << "the third may say no, too";
+    refuses(2);
+    const auto said = take_said<say_attempted>();
+    ASSERT_TRUE(said);
+    EXPECT_TRUE(std::holds_alternative<contended>(said->answer));
+}
+
+TEST_F(quorum_machine, the_last_one_is_not_waited_for_beyond_the_round) {
+    attempt();
+    is_silent(0);
+    refuses(1);
+    now += 1s;
+    m.on_time(now, out);
+    const auto said = take_said<say_attempted>();
+    ASSERT_TRUE(said);
+    EXPECT_TRUE(std::holds_alternative<failure>(said->answer)) << "one of three is no quorum";
+}
+
 TEST_F(quorum_machine, a_fence_is_valid_when_a_quorum_has_taken_it) {
     attempt();
     grants(0, 41);
