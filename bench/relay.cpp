@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 #include <memory>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -20,6 +22,13 @@ struct line_through {
         ::close(server);
     }
 };
+
+/// What is sent in pieces is not held back.
+[[nodiscard]] int at_once(int socket) {
+    const int yes = 1;
+    ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    return socket;
+}
 
 /// False when it is over.
 [[nodiscard]] bool pass_on(int from, int to) {
@@ -71,8 +80,9 @@ void relay::work() {
         }
         std::erase(all, nullptr);
         if (ends[1].revents != 0)
-            all.emplace_back(new line_through{::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC),
-                                              connect_to(to_port_)});
+            all.emplace_back(
+                new line_through{at_once(::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC)),
+                                 at_once(connect_to(to_port_))});
     }
 }
 

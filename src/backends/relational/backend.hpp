@@ -156,7 +156,8 @@ private:
     conversation raise(call, held, fence least);
     conversation force(call, std::string name);
     conversation taken(nonce);
-    conversation catch_up();
+    void catch_up();
+    conversation ask_again(query);
     conversation sleep_and_listen();
     conversation tidy_up();
     void listen_from_now_on();
@@ -220,7 +221,8 @@ private:
     instant clears_at_ = never;
     sightings sightings_;
     instant tidies_at_ = never;
-    instant fronts_at_ = never; // when those that were lost are tried for again
+    instant catches_up_at_ = never; // while somebody has a place
+    instant fronts_at_ = never;     // when those that were lost are tried for again
     instant listens_at_ =
         never; // whoever holds a lock for a while wants to know if it is taken away
     bool listens_ = false;

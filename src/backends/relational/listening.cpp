@@ -24,7 +24,7 @@ duration tidies_every(const sql::options& how) {
 
 instant sql_backend::on_time(instant now) {
     std::vector<held> lost, late;
-    bool listen = false, tidy = false;
+    bool listen = false, tidy = false, hints_may_be_lost = false;
     auto next = never;
     {
         const std::lock_guard lock{guard_};
@@ -41,14 +41,21 @@ instant sql_backend::on_time(instant now) {
             std::erase_if(doubts_, [&](const auto& one) { return now >= one.second; });
             clears_at_ = stragglers_.empty() ? never : now + clears_every;
         }
+        if (now >= catches_up_at_) {
+            hints_may_be_lost = !places_.empty();
+            catches_up_at_ = hints_may_be_lost ? now + catches_up_every : never;
+        }
         listen = now >= listens_at_;
         tidy = now >= tidies_at_;
         if (tidy)
             tidies_at_ = now + tidies_every(how_);
-        next = std::min({fronts_at_, clears_at_, tidies_at_, listen ? never : listens_at_});
+        next = std::min(
+            {fronts_at_, clears_at_, tidies_at_, catches_up_at_, listen ? never : listens_at_});
     }
     if (tidy)
         tidy_up();
+    if (hints_may_be_lost)
+        ask_again(query::rung_for);
     for (const auto& each : late)
         clear(each);
     for (const auto& each : lost)
@@ -139,19 +146,22 @@ conversation sql_backend::sleep_and_listen() {
 }
 
 /// What was said while nobody listened.
-conversation sql_backend::catch_up() {
-    for (const auto which : {query::rung_for, query::taken_from}) {
-        statement asks{.what = which, .with = {client_}};
-        asking asked{*own_line_, std::move(asks), {}, boot_clock::now() + longest_doubt};
-        const auto got = co_await asked;
-        const auto* rows = std::get_if<table>(&got);
-        for (std::size_t i = 0; rows != nullptr && i < rows->rows(); ++i) {
-            const auto about = nonce_from(rows->text(i, 0));
-            if (which == query::rung_for)
-                events_->woken(about);
-            else
-                taken(about);
-        }
+void sql_backend::catch_up() {
+    ask_again(query::rung_for);
+    ask_again(query::taken_from);
+}
+
+conversation sql_backend::ask_again(query which) {
+    statement asks{.what = which, .with = {client_}};
+    asking asked{*own_line_, std::move(asks), {}, boot_clock::now() + longest_doubt};
+    const auto got = co_await asked;
+    const auto* rows = std::get_if<table>(&got);
+    for (std::size_t i = 0; rows != nullptr && i < rows->rows(); ++i) {
+        const auto about = nonce_from(rows->text(i, 0));
+        if (which == query::rung_for)
+            events_->woken(about);
+        else
+            taken(about);
     }
 }
 

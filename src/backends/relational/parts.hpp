@@ -20,6 +20,9 @@ inline constexpr duration longest_doubt = std::chrono::seconds{10};
 /// Most leases are over by then, and need no connection to hear of an operator.
 inline constexpr duration listens_after = std::chrono::milliseconds{200};
 
+/// How often those who have a place are asked for all at once, whether it is their turn.
+inline constexpr duration catches_up_every = std::chrono::seconds{1};
+
 /// How often what may come late is looked for.
 inline constexpr duration clears_every = std::chrono::seconds{1};
 

@@ -101,8 +101,11 @@ std::string_view common_text(query which) noexcept {
     case query::bell_hang:
         return "UPDATE {bond} SET bell = $2 WHERE client = $1";
     case query::rung_for:
-        return "SELECT n.nonce FROM {line} n JOIN {lock} l ON l.name = n.name"
-               " WHERE n.client = $1 AND n.place > 0 AND l.nonce IS NULL";
+        return "SELECT n.nonce FROM {bond} b JOIN {line} n ON n.bond = b.id"
+               " JOIN {lock} l ON l.name = n.name"
+               " WHERE b.client = $1 AND n.place > 0 AND l.nonce IS NULL AND CASE n.mode"
+               " WHEN 0 THEN l.shared = 0 AND l.permits = 0 WHEN 1 THEN l.permits = 0"
+               " ELSE l.permits < n.permits END";
     case query::taken_from:
         return "SELECT nonce FROM {line} WHERE client = $1 AND place = -1";
     case query::taken_told:

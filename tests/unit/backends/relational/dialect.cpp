@@ -46,8 +46,8 @@ namespace {
     case query::admit:
         return 5;
     case query::take_beside:
-    case query::join:
         return 7;
+    case query::join:
     case query::admit_beside:
     case query::bond_add:
         return 8;

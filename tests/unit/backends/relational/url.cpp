@@ -48,7 +48,7 @@ TEST(relational_url, has_defaults_for_all_but_the_database) {
     EXPECT_FALSE(o.tls.wanted);
     EXPECT_TRUE(o.tls.verify);
     EXPECT_EQ(o.connect_timeout, 3s);
-    EXPECT_EQ(o.connections, 3U);
+    EXPECT_EQ(o.connections, 4U);
     EXPECT_EQ(o.fence_retention, 30 * 24h);
 }
 
@@ -122,7 +122,7 @@ TEST(relational_url, says_in_one_sentence_what_it_does_not_understand) {
         {"//h/%zz", "two hexadecimal digits"},
         {"//h/%00", "contains no NUL"},
         {"//h/d?mode=table", "mode is lease, row or session"},
-        {"//h/d?held_rows=0", "from 3 to 1000"},
+        {"//h/d?held_rows=0", "from 1 to 1000"},
         {"//h/d?steal=never", "steal is clock, observe or both"},
         {"//h/d?steal=", "steal is clock, observe or both"},
         {"//h/d?steal", "'steal' has no value"},
