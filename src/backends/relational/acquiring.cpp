@@ -14,7 +14,6 @@ using namespace std::chrono_literals;
 
 constexpr int most_rounds = 6;
 constexpr std::uint32_t passes_while_others_wait = 8;
-constexpr duration shortest_poll = 10ms, longest_poll = 500ms;
 // A hint that was lost is made up for by catching up; but nobody says when a front is free.
 constexpr duration longest_trust_in_hints = 15s, longest_wait_for_a_front = 2s;
 constexpr duration a_moment = 30ms;
@@ -246,11 +245,10 @@ sql_backend::take_place(call c, held what, bond_terms terms, bool may_take) {
         co_return granted(what, terms, *told);
     if (wrong == nullptr || wrong->why.applied == applied::maybe) {
         const std::lock_guard lock{guard_};
-        places_.try_emplace(w.nonce);
-        if (catches_up_at_ == never) {
-            catches_up_at_ = boot_clock::now() + catches_up_every;
-            background_->wake_at(catches_up_at_);
-        }
+        places_.insert(w.nonce);
+        catches_up_in_ = catches_up_first(able());
+        catches_up_at_ = std::min(catches_up_at_, boot_clock::now() + catches_up_in_);
+        background_->wake_at(catches_up_at_);
     }
     if (wrong != nullptr)
         co_return failed(w, *wrong);
@@ -386,18 +384,13 @@ sql_backend::contended_by(const claim& w, joining join, const bond_terms& terms,
     if (join == joining::none)
         return no;
     const std::lock_guard lock{guard_};
-    const auto at = places_.find(w.nonce);
-    if (at == places_.end()) { // asks again for a place
+    if (!places_.contains(w.nonce)) { // asks again for a place
         no.retry_after = std::min(no.retry_after, a_moment);
         return no;
     }
     no.place = next.ahead;
     no.keeps_place = terms;
-    auto& pause = at->second.pause;
-    pause = std::clamp(pause * 2, shortest_poll, longest_poll);
-    const auto most = able().wake == wake_by::polling ? pause
-                      : front_                        ? longest_wait_for_a_front
-                                                      : longest_trust_in_hints;
+    const duration most = front_ ? longest_wait_for_a_front : longest_trust_in_hints;
     const auto jitter = duration{
         static_cast<duration::rep>(chance_.next() % static_cast<std::uint64_t>(most.count() / 2))};
     no.retry_after = std::clamp<duration>(no.retry_after, 1ms, most / 2 + jitter);

@@ -117,10 +117,6 @@ private:
         bond_terms terms;
         duration lock_delay{};
     };
-    /// A claim of ours in the queue.
-    struct place {
-        duration pause{};
-    };
 
     /// What has to come to its end before we close.
     class under_way {
@@ -201,7 +197,7 @@ private:
     detail::kernel_random chance_;
     std::map<duration, bond_id> common_; // what all claims with one ttl share
     std::unordered_map<bond_id, known_bond> bonds_;
-    std::unordered_map<nonce, place, nonce_hash> places_;
+    std::unordered_set<nonce, nonce_hash> places_; // of claims of ours in the queue
     struct fronted {
         held what;
         bond_id bond{};
@@ -222,7 +218,8 @@ private:
     sightings sightings_;
     instant tidies_at_ = never;
     instant catches_up_at_ = never; // while somebody has a place
-    instant fronts_at_ = never;     // when those that were lost are tried for again
+    duration catches_up_in_{};
+    instant fronts_at_ = never; // when those that were lost are tried for again
     instant listens_at_ =
         never; // whoever holds a lock for a while wants to know if it is taken away
     bool listens_ = false;

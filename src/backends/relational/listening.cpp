@@ -43,7 +43,8 @@ instant sql_backend::on_time(instant now) {
         }
         if (now >= catches_up_at_) {
             hints_may_be_lost = !places_.empty();
-            catches_up_at_ = hints_may_be_lost ? now + catches_up_every : never;
+            catches_up_in_ = std::min(2 * catches_up_in_, catches_up_at_least_every(able()));
+            catches_up_at_ = hints_may_be_lost ? now + catches_up_in_ : never;
         }
         listen = now >= listens_at_;
         tidy = now >= tidies_at_;

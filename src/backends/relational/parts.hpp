@@ -20,8 +20,14 @@ inline constexpr duration longest_doubt = std::chrono::seconds{10};
 /// Most leases are over by then, and need no connection to hear of an operator.
 inline constexpr duration listens_after = std::chrono::milliseconds{200};
 
-/// How often those who have a place are asked for all at once, whether it is their turn.
-inline constexpr duration catches_up_every = std::chrono::seconds{1};
+/// How soon and how often those who have a place are asked for, all at once: whether it is their
+/// turn, and nobody has told them.
+[[nodiscard]] inline duration catches_up_first(const capabilities& can) {
+    return std::chrono::milliseconds{can.wake == wake_by::polling ? 20 : 1000};
+}
+[[nodiscard]] inline duration catches_up_at_least_every(const capabilities& can) {
+    return std::chrono::milliseconds{can.wake == wake_by::polling ? 500 : 1000};
+}
 
 /// How often what may come late is looked for.
 inline constexpr duration clears_every = std::chrono::seconds{1};
