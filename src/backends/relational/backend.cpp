@@ -64,6 +64,7 @@ sql_backend::sql_backend(sql::options how, std::shared_ptr<database> kind, int u
     settings.broken = {};
     own_line_ = std::make_shared<pool>(background_, database_, settings);
     settings.opened = {};
+    settings.first_words.clear(); // what it sleeps for, the other one has
     if (listens_apart)
         ears_ = std::make_shared<pool>(background_, database_, std::move(settings));
     ticker_.emplace(background_, [this](instant now) { return on_time(now); });
