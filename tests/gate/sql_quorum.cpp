@@ -23,10 +23,12 @@ protected:
         return "quorum:" + members.at(0)->url() + ',' + members.at(1)->url() + ',' +
                members.at(2)->url();
     }
-    [[nodiscard]] std::int64_t renewals_at(const sql_server& one) const {
+    /// How often what keeps it there has been renewed; 0 if this member does not keep it.
+    [[nodiscard]] static std::int64_t renewals_at(const sql_server& one, fence least) {
         return one.number("SELECT coalesce(max(b.renewals), 0) FROM holdfast_lock l"
-                          " JOIN holdfast_bond b ON b.id = l.bond"
-                          " WHERE l.name = 'orders' AND l.nonce IS NOT NULL");
+                          " JOIN holdfast_bond b ON b.id = l.bond WHERE l.name = 'orders'"
+                          " AND l.nonce IS NOT NULL AND l.fence >= " +
+                          std::to_string(least.value()));
     }
 
     std::vector<std::unique_ptr<sql_server>> members;
@@ -56,20 +58,22 @@ TEST_P(sql_quorum, a_lease_survives_the_loss_of_any_one) {
         auto held = get(door, {.wait = patience, .ttl = 6s});
         EXPECT_GT(held.fence(), last) << promise_broken;
         last = held.fence();
+        for (const auto& one : members) // who was late or away comes with a renewal
+            ASSERT_TRUE(eventually([&] { return renewals_at(*one, last) > 0; }));
         lost->process().kill();
         for (const auto& one : members) {
             if (one == lost)
                 continue;
-            const auto before = renewals_at(*one);
-            EXPECT_TRUE(eventually([&] { return renewals_at(*one) >= before + 1; }));
+            const auto before = renewals_at(*one, last);
+            EXPECT_TRUE(eventually([&] { return renewals_at(*one, last) > before; }));
         }
         EXPECT_TRUE(held.held());
         EXPECT_FALSE(again.try_acquire()) << promise_broken;
-        EXPECT_EQ(held.release(), release_result::released);
+        EXPECT_NE(held.release(), release_result::lost) << promise_broken;
         auto next = get(again, {.wait = patience, .ttl = 6s});
         EXPECT_GT(next.fence(), last) << promise_broken;
         last = next.fence();
-        EXPECT_EQ(next.release(), release_result::released);
+        EXPECT_NE(next.release(), release_result::lost) << promise_broken;
         lost->process().restart();
     }
 }
