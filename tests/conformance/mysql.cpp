@@ -1,5 +1,6 @@
 // How to reach the engine `mysql`: one server for all tests of a program, tables of its own for
-// each test. A form for each mode.
+// each test. A form for each mode. HOLDFAST_MYSQL_PORT names a server that runs already, of MySQL
+// or MariaDB, with a user and a database `holdfast`.
 
 #include "conformance/engine.hpp"
 #include "gate/gate.hpp"
@@ -7,14 +8,17 @@
 
 #include <holdfast/mysql.hpp>
 
+#include <cstdlib>
 #include <string>
 
 namespace holdfast::conformance {
 namespace {
 
-[[nodiscard]] servers::mariadb_server& the_server() {
-    static servers::mariadb_server one{{.settings = {"max_connections = 500"}}};
-    return one;
+[[nodiscard]] std::uint16_t the_port() {
+    if (const char* const running = std::getenv("HOLDFAST_MYSQL_PORT"))
+        return static_cast<std::uint16_t>(std::stoi(running));
+    static const servers::mariadb_server one{{.settings = {"max_connections = 500"}}};
+    return one.port();
 }
 
 [[nodiscard]] std::string next_table() {
@@ -40,7 +44,7 @@ public:
     void recover() override { gate_.admit(); }
 
 private:
-    servers::gate gate_{the_server().port()};
+    servers::gate gate_{the_port()};
     const std::string table_ = next_table();
     const std::string mode_;
 };

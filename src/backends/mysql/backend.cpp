@@ -47,15 +47,18 @@ constexpr int usual_port = 3306;
             {make_error_code(errc::backend_refused), applied::no, std::move(sentence)}};
 }
 
-// A statement that waits for a row waits a moment, and one that takes very long is ended (where the
-// server can do that): then what we sent and gave up cannot take effect much later.
+constexpr std::string_view first_words =
+    "SELECT @@global.read_only, CONNECTION_ID(), (SELECT count(*) FROM information_schema.tables"
+    " WHERE table_schema = DATABASE() AND table_name = '";
+
+// For connections that are our own: behind a pooler its next user would find them. A statement that
+// waits for a row waits a moment, and one that takes very long is ended (where the server can do
+// that): then what we sent and gave up cannot take effect much later.
 constexpr std::string_view manners =
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;"
     " SET SESSION autocommit = 1, innodb_lock_wait_timeout = 1,"
     " sql_mode = 'STRICT_ALL_TABLES', wait_timeout = 28800 /*M!100101 , max_statement_time = 8 */"
-    " /*M!100300 , idle_transaction_timeout = 0 */;"
-    " SELECT @@global.read_only, CONNECTION_ID(), (SELECT count(*) FROM information_schema.tables"
-    " WHERE table_schema = DATABASE() AND table_name = '";
+    " /*M!100300 , idle_transaction_timeout = 0 */";
 
 using grade = finding::grade;
 
@@ -71,7 +74,7 @@ public:
     }
 
     part_of<std::optional<trouble>> greet(std::shared_ptr<relational::line> line) override {
-        auto hello = line->say(std::string{manners} + how_.table + "_meta')");
+        auto hello = line->say(std::string{first_words} + how_.table + "_meta')");
         const auto said = co_await hello;
         if (const auto* wrong = std::get_if<trouble>(&said))
             co_return *wrong;
@@ -81,11 +84,16 @@ public:
         if (state.number(0, 0) != 0) // also if we were allowed to
             co_return trouble_of(1290, "");
         if (state.number(0, 2) == 0) {
+            auto behaves = line->say(std::string{manners});
+            const auto done = co_await behaves;
+            if (const auto* wrong = std::get_if<trouble>(&done))
+                co_return *wrong;
             auto making = make_tables(line);
             if (const auto wrong = co_await making)
                 co_return wrong;
         }
-        const auto version = "SELECT max(version) FROM " + how_.table + "_meta";
+        const auto version =
+            std::string{manners} + "; SELECT max(version) FROM " + how_.table + "_meta";
         auto versions = line->say(version);
         auto ready = co_await versions;
         if (const auto* row = std::get_if<table>(&ready); row != nullptr && row->is_null(0, 0)) {
