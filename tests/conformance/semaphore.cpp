@@ -109,6 +109,36 @@ TEST_P(semaphore_conformance, threads_never_hold_more_permits_than_there_are) {
     EXPECT_EQ(inside, 0);
 }
 
+// Some of them give up when they have just been given a place, or a permit.
+TEST_P(semaphore_conformance, those_who_give_up_soon_leave_nothing_behind) {
+    constexpr int clients = 3, threads = 9, tries = 60;
+    std::vector<client> all;
+    for (int i = 0; i < clients; ++i)
+        all.push_back(open());
+    {
+        std::vector<std::jthread> crowd;
+        for (int who = 0; who < threads; ++who)
+            crowd.emplace_back([&, who] {
+                semaphore seats{all[static_cast<std::size_t>(who % clients)], "seats", 2};
+                for (int i = 0; i < tries; ++i)
+                    try {
+                        (void)seats.try_acquire_for(
+                            std::chrono::microseconds{(who + 7 * i) * 97 % 9'000});
+                    } catch (const std::system_error&) { // no answer in so short a time
+                    }
+            });
+    }
+    const auto client = open();
+    semaphore seats{client, "seats", 2};
+    const auto one = seats.try_acquire_for(patience);
+    const auto two = seats.try_acquire_for(patience);
+    EXPECT_TRUE(one && two) << "nobody else wants one any more";
+    EXPECT_TRUE(eventually([&] {
+        const auto seen = client.inspect("seats");
+        return seen.size() == 1 && seen.front().waiters.empty();
+    }));
+}
+
 HOLDFAST_SUITE(processes_permit_conformance, permits_of_other_processes);
 
 TEST_P(processes_permit_conformance, processes_share_the_permits) {

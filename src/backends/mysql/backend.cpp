@@ -154,7 +154,8 @@ public:
             all.push_back({grade::notice,
                            "if there are replicas, none of them must confirm: one that is promoted "
                            "may not know the last grants",
-                           "rpl_semi_sync_master_enabled = ON, with a time-out that is never "
+                           "rpl_semi_sync_master_enabled (MySQL: …_source_enabled) = ON, with a "
+                           "time-out that is never "
                            "reached, and promote only a replica that confirms"});
         if (told[2].rows() > 0 && told[2].number(0, 1) > 1)
             all.push_back({grade::notice,

@@ -6,7 +6,10 @@
 // works from left to right, so what the conditions look at is changed last.
 //
 // Transactions lock the lock's row first. They run as READ COMMITTED, where a statement sees what
-// others have just done, and locks the rows that it finds and no gaps between them.
+// others have just done, and locks the rows that it finds and no gaps between them. Whether an
+// UPDATE found its row, the statements after it learn from a variable that it sets, not from
+// ROW_COUNT(): when a client is gone, MariaDB does the rest of what was sent and commits it, and
+// there ROW_COUNT() is wrong.
 
 namespace holdfast::mysql {
 
@@ -102,14 +105,13 @@ INSERT IGNORE INTO {meta} VALUES (1);
                " version = IF(" MAY_TAKE ", version + 1, version),"
                " nonce = IF(" MAY_TAKE ", VALUES(nonce), nonce)";
     case query::take_beside:
-        return "START TRANSACTION;"
-               " UPDATE {lock} SET version = version + 1, since = {now},"
+        return "START TRANSACTION; SET @holdfast = 0;"
+               " UPDATE {lock} SET version = version + (@holdfast := 1), since = {now},"
                " shared = shared + ($5 = 1), permits = permits + ($5 = 2)"
                " WHERE name = $1 AND IF($5 = 1,"
                " permits = 0 AND (nonce IS NULL AND waiters = 0 OR nonce = $7),"
                " nonce IS NULL AND shared = 0 AND waiters = 0 AND permits < $6)"
                " AND NOT EXISTS (SELECT 1 FROM {line} WHERE name = $1 AND nonce = $2);"
-               " SET @holdfast = ROW_COUNT();"
                " INSERT INTO {line} SELECT name, $2, 0, $3, $4, $5, $6, 0,"
                " IF(nonce = $7, fence, fence + {passes}), {now}"
                " FROM {lock} WHERE name = $1 AND @holdfast = 1;"
@@ -128,13 +130,13 @@ INSERT IGNORE INTO {meta} VALUES (1);
                " nonce IS NOT NULL FROM {lock} WHERE name = $1;"
                " COMMIT";
     case query::admit:
-        return "START TRANSACTION;"
+        return "START TRANSACTION; SET @holdfast = 0;"
                " UPDATE {lock} SET fence = GREATEST(fence + {passes}, {now}) + 1, bond = $3,"
-               " since = {now}, waiters = IF($4 = -1, waiters, $5), version = version + 1,"
+               " since = {now}, waiters = IF($4 = -1, waiters, $5), version = version + (@holdfast "
+               ":= 1),"
                " nonce = $2"
                " WHERE name = $1 AND (version = $4 OR $4 = -1 AND waiters < 2)"
                " AND nonce IS NULL AND shared = 0 AND permits = 0;"
-               " SET @holdfast = ROW_COUNT();"
                " DELETE FROM {line} WHERE name = $1 AND nonce = $2 AND @holdfast = 1;"
                " SET @others = EXISTS (SELECT 1 FROM {line} WHERE name = $1 AND place > 0);"
                " UPDATE {lock} SET waiters = 0 WHERE name = $1 AND $4 = -1 AND @holdfast = 1"
@@ -143,11 +145,11 @@ INSERT IGNORE INTO {meta} VALUES (1);
                " AND @holdfast = 1;"
                " COMMIT";
     case query::admit_beside:
-        return "START TRANSACTION;"
+        return "START TRANSACTION; SET @holdfast = 0;"
                " UPDATE {lock} SET since = {now}, waiters = $7,"
-               " shared = shared + ($5 = 1), permits = permits + ($5 = 2), version = version + 1"
+               " shared = shared + ($5 = 1), permits = permits + ($5 = 2), version = version + "
+               "(@holdfast := 1)"
                " WHERE name = $1 AND version = $6;"
-               " SET @holdfast = ROW_COUNT();"
                " INSERT INTO {line} SELECT name, $2, 0, $3, $4, $5, 1, 0,"
                " IF(nonce = $8, fence, fence + {passes}), {now}"
                " FROM {lock} WHERE name = $1 AND @holdfast = 1"
@@ -159,13 +161,15 @@ INSERT IGNORE INTO {meta} VALUES (1);
     case query::release: // the bond goes after it: what is not there keeps nobody
         return "UPDATE {lock} SET version = version + 1, waiters = LAST_INSERT_ID(waiters),"
                " nonce = NULL WHERE name = $1 AND nonce = $2";
-    case query::leave:
+    case query::leave: // a join reads the other table's row before it waits for the first
         return "START TRANSACTION;"
+               " SET @holdfast = 0, @locked = (SELECT version FROM {lock} WHERE name = $1"
+               " FOR UPDATE);"
                " UPDATE {lock} l JOIN {line} n ON n.name = l.name AND n.nonce = $2"
                " SET l.shared = l.shared - (n.place = 0 AND n.mode = 1),"
-               " l.permits = l.permits - (n.place = 0 AND n.mode = 2), l.version = l.version + 1"
+               " l.permits = l.permits - (n.place = 0 AND n.mode = 2), l.version = l.version + "
+               "(@holdfast := 1)"
                " WHERE l.name = $1 AND n.place >= 0;"
-               " SET @holdfast = ROW_COUNT();"
                " DELETE FROM {line} WHERE name = $1 AND nonce = $2;"
                " SELECT version, waiters, " FIRST_BELL " FROM {lock} WHERE name = $1"
                " AND @holdfast = 1;"
@@ -190,12 +194,11 @@ INSERT IGNORE INTO {meta} VALUES (1);
                " DELETE FROM {line} WHERE bond IN ($1) AND place <> 0";
 
     case query::raise_fence:
-        return "START TRANSACTION;"
+        return "START TRANSACTION; SET @holdfast = 0;"
                " UPDATE {lock} l LEFT JOIN {line} n ON n.name = l.name AND n.nonce = $2"
                " AND n.place = 0 SET n.fence = GREATEST(n.fence, $3),"
-               " l.fence = GREATEST(l.fence, $3), l.version = l.version + 1"
+               " l.fence = GREATEST(l.fence, $3), l.version = l.version + (@holdfast := 1)"
                " WHERE l.name = $1 AND (l.nonce = $2 OR n.nonce = $2);"
-               " SET @holdfast = ROW_COUNT();"
                " SELECT fence FROM {lock} WHERE name = $1 AND @holdfast > 0;"
                " COMMIT";
     case query::force_release:

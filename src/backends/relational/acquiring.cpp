@@ -52,6 +52,7 @@ part_of<bool> sweep_one(pool& lines, std::string name, line_row row, instant by)
 void sql_backend::attempt(const call& c, const held& what, joining join) { seek(c, what, join); }
 
 conversation sql_backend::seek(call c, held what, joining join) {
+    const doings::under_way seeking{seeks_, raw_of(what->nonce)};
     if (front_ || join == joining::queue) {
         doings::until_done departure{departures_, what->name};
         co_await departure;
@@ -87,6 +88,8 @@ conversation sql_backend::seek(call c, held what, joining join) {
         auto parting = leave_front(what->nonce);
         static_cast<void>(co_await parting);
     }
+    if (auto* wrong = std::get_if<failure>(&*answered); wrong != nullptr && has_place(what->nonce))
+        wrong->applied = applied::maybe; // the last step was not, but an earlier one was
     events_->attempted(c.ticket, std::move(*answered));
 }
 

@@ -197,6 +197,8 @@ void sql_backend::withdraw(const call& c, const held& what) { take_back(c, what)
 conversation sql_backend::take_back(call c, held what) {
     const under_way here{*this};
     const auto& w = *what;
+    doings::until_done seeking{seeks_, raw_of(w.nonce)}; // or its next step would come after ours
+    co_await seeking;
     departures_.begin(w.name);
     if (front_) {
         auto parting = leave_front(what->nonce);

@@ -204,6 +204,7 @@ private:
         bool is_lost = false;
         bool being_won = false; ///< again, just now
     };
+    doings seeks_;      // by nonce: what is withdrawn is withdrawn after them
     doings departures_; // names that are being given back: we ask for them after that
     doings keeping_;    // ttls whose common bond is being kept
     std::unordered_map<std::string, instant> yields_;        // until when others may go first

@@ -44,6 +44,21 @@ public:
             each.resume();
     }
 
+    /// While it lives, something is being done.
+    class under_way {
+    public:
+        under_way(doings& of, std::string name) : of_{of}, name_{std::move(name)} {
+            of_.begin(name_);
+        }
+        ~under_way() { of_.end(name_); }
+        under_way(const under_way&) = delete;
+        under_way& operator=(const under_way&) = delete;
+
+    private:
+        doings& of_;
+        const std::string name_;
+    };
+
     class until_done {
     public:
         until_done(doings& of, std::string name) : of_{of}, name_{std::move(name)} {}
