@@ -311,6 +311,30 @@ TEST_P(sql_answers_lost, so_is_one_that_comes_after_its_repetition) {
     EXPECT_TRUE(nothing_is_left()) << "nobody knows of this lock";
 }
 
+// The server goes on with what it was sent when nobody is there any more to be answered.
+TEST_P(sql_answers_lost, what_is_done_for_a_client_that_is_gone_is_done_as_a_whole) {
+    make_row("seats");
+    const auto other = server->connect();
+    other->ask("BEGIN");
+    other->ask("SELECT fence FROM holdfast_lock WHERE name = 'seats' FOR UPDATE");
+    auto asked = in_a_thread([&] {
+        return error_of([&] { (void)semaphore{*ours, "seats", 2}.try_acquire(once); });
+    });
+    ASSERT_TRUE(eventually([&] { return server->somebody_waits_for_a_row(); }));
+    way->refuse();
+    way->cut();
+    other->ask("ROLLBACK");
+    EXPECT_NE(outcome(asked), error_code{});
+    EXPECT_TRUE(eventually([&] { return !server->somebody_waits_for_a_row(); }));
+    EXPECT_EQ(server->number("SELECT count(*) FROM holdfast_lock l WHERE permits <> (SELECT"
+                             " count(*) FROM holdfast_line n WHERE n.name = l.name"
+                             " AND n.place = 0)"),
+              0)
+        << promise_broken;
+    way->admit();
+    EXPECT_TRUE(nothing_is_left());
+}
+
 // Moments are counted in bytes, so that they lie anywhere in a statement or in its answer.
 TEST_P(sql_answers_lost, a_count_is_exact_wherever_the_way_is_cut) {
     const auto seed = ::testing::UnitTest::GetInstance()->random_seed();
