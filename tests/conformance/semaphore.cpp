@@ -5,6 +5,7 @@
 #include "conformance/puppet.hpp"
 #include "promise.hpp"
 
+#include <holdfast/mutex.hpp>
 #include <holdfast/semaphore.hpp>
 
 #include <atomic>
@@ -113,8 +114,11 @@ TEST_P(semaphore_conformance, threads_never_hold_more_permits_than_there_are) {
 TEST_P(semaphore_conformance, those_who_give_up_soon_leave_nothing_behind) {
     constexpr int clients = 3, threads = 9, tries = 60;
     std::vector<client> all;
-    for (int i = 0; i < clients; ++i)
+    std::vector<lease> renewed; // with whatever else of its client is still there
+    for (int i = 0; i < clients; ++i) {
         all.push_back(open());
+        renewed.push_back(mutex{all.back(), "client/" + std::to_string(i)}.acquire());
+    }
     {
         std::vector<std::jthread> crowd;
         for (int who = 0; who < threads; ++who)
