@@ -73,6 +73,7 @@ void waiting(sql_world& world, const effort& how, std::size_t names, findings& o
     std::vector<holdfast::lease> taken;
     for (std::size_t i = 0; i < names; ++i)
         taken.push_back(holdfast::mutex{holder, name_of(i)}.acquire());
+    std::this_thread::sleep_for(1s); // it listens by then, on a connection more
     const auto connections_of_holder = world.server->connections();
 
     const relay between{world.server->port()};
