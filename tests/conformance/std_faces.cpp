@@ -259,12 +259,12 @@ TEST_P(std_shared_conformance, shared_locks_stand_side_by_side_and_keep_writers_
         const std::shared_lock also{theirs, 10s};
         EXPECT_TRUE(also.owns_lock());
         shared_mutex writer{open(), "page"};
-        const std::unique_lock writing{writer, 20ms};
+        const std::unique_lock writing{writer, a_while};
         EXPECT_FALSE(writing.owns_lock());
     }
     const std::unique_lock writing{theirs, patience};
     ASSERT_TRUE(writing.owns_lock());
-    const std::shared_lock late{ours, 20ms};
+    const std::shared_lock late{ours, a_while};
     EXPECT_FALSE(late.owns_lock());
 }
 
