@@ -22,9 +22,9 @@ constexpr std::string_view now = "(extract(epoch FROM clock_timestamp()) * 10000
 
 // Nobody waits any more: so we see it, and nothing has changed since we looked. What stands in a
 // WITH sees the row as it was then, the row itself is read again.
-#define WAITERS_LEFT(condition)                                                                    \
-    "WHEN version = (SELECT version FROM {lock} WHERE name = $1) AND NOT EXISTS (SELECT 1"         \
-    " FROM {line} WHERE name = $1 AND place > 0 " condition ") THEN 0 ELSE waiters "
+#define WAITERS_LEFT                                                                               \
+    " WHEN version = (SELECT version FROM {lock} WHERE name = $1) AND NOT EXISTS (SELECT 1"        \
+    " FROM {line} WHERE name = $1 AND place > 0 AND nonce <> $2) THEN 0 ELSE waiters END"
 
 #define IS_FREE "($8 = 1 AND nonce IS NULL AND shared = 0 AND permits = 0 AND waiters < 2)"
 
@@ -128,16 +128,13 @@ INSERT INTO {meta} SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM {meta});
     case query::admit:
         return "WITH l AS (UPDATE {lock} SET fence = greatest(fence + {passes}, {now}) + 1,"
                " nonce = $2, bond = $3, since = {now}, version = version + 1,"
-               " waiters = CASE WHEN $4 <> -1 THEN $5 " WAITERS_LEFT(
-                   "AND nonce <> $2") "END"
-                                      " WHERE name = $1 AND (version = $4 OR $4 = -1 AND waiters < "
-                                      "2)"
-                                      " AND nonce IS NULL AND shared = 0 AND permits = 0"
-                                      " RETURNING fence, waiters),"
-                                      " n AS (DELETE FROM {line} WHERE name = $1 AND nonce = $2 "
-                                      "AND EXISTS"
-                                      " (SELECT 1 FROM l))"
-                                      " SELECT fence, waiters FROM l";
+               " waiters = CASE WHEN $4 <> -1 THEN $5" WAITERS_LEFT
+               " WHERE name = $1 AND (version = $4 OR $4 = -1 AND waiters < 2)"
+               " AND nonce IS NULL AND shared = 0 AND permits = 0"
+               " RETURNING fence, waiters),"
+               " n AS (DELETE FROM {line} WHERE name = $1 AND nonce = $2 AND EXISTS"
+               " (SELECT 1 FROM l))"
+               " SELECT fence, waiters FROM l";
     case query::admit_beside:
         return "WITH l AS (UPDATE {lock} SET version = version + 1, since = {now}, waiters = $7,"
                " shared = shared + CASE $5 WHEN 1 THEN 1 ELSE 0 END,"
@@ -151,11 +148,10 @@ INSERT INTO {meta} SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM {meta});
                " SELECT fence, waiters FROM l";
     case query::release:
         return "WITH r AS (UPDATE {lock} SET nonce = NULL, version = version + 1,"
-               " waiters = CASE WHEN waiters = 0 THEN 0 " WAITERS_LEFT(
-                   "") "END"
-                       " WHERE name = $1 AND nonce = $2 RETURNING version, waiters),"
-                       " b AS (DELETE FROM {bond} WHERE id = $3 AND EXISTS (SELECT 1 FROM r))"
-                       " SELECT r.version, r.waiters, " WAKE("") " FROM r";
+               " waiters = CASE WHEN waiters = 0 THEN 0" WAITERS_LEFT
+               " WHERE name = $1 AND nonce = $2 RETURNING version, waiters),"
+               " b AS (DELETE FROM {bond} WHERE id = $3 AND EXISTS (SELECT 1 FROM r))"
+               " SELECT r.version, r.waiters, " WAKE("") " FROM r";
     case query::leave:
         return "WITH n AS (DELETE FROM {line} WHERE name = $1 AND nonce = $2"
                " RETURNING place, mode),"
