@@ -31,6 +31,7 @@ struct spoken {
 
 const spoken bond{"bond", "INSERT INTO holdfast_bond", "INSERT INTO holdfast_bond"};
 const spoken take{"take", executed("take"), "INSERT INTO holdfast_lock"};
+const spoken retake{"retake", executed("retake"), "SET fence = LAST_INSERT_ID("}; // of a known row
 const spoken take_beside{"take beside", executed("take_beside"), "permits < "};
 const spoken place{"place", executed("join"), "INSERT IGNORE INTO holdfast_line"};
 const spoken look{"look", executed("look"), "WITH n AS ("};
@@ -38,6 +39,8 @@ const spoken admit{"admit", executed("admit"), "SET fence = GREATEST("};
 const spoken admit_beside{"admit beside", "waiters = $7", "ON DUPLICATE KEY UPDATE place = 0"};
 const spoken leave{"leave", executed("leave"), "UPDATE holdfast_lock l JOIN holdfast_line"};
 const spoken gives_back{"release", executed("release"), "nonce = NULL WHERE name"};
+const spoken gives_back_unwanted{
+    "release of what nobody waits for", executed("release_unwanted"), "nonce = NULL WHERE name"};
 const spoken renews{"renew", "WHERE id = ANY($1) RETURNING", "renewals + 1 WHERE id IN ("};
 
 constexpr last_bytes fates[] = {last_bytes::lost, last_bytes::delivered};
@@ -115,11 +118,15 @@ TEST_P(sql_answers_lost, who_asked_once_does_not_hold_and_leaves_nothing) {
     lost_with(take, [&] { (void)book.try_acquire(once); });
     lost_with(take_beside, [&] { (void)book.try_acquire_shared(once); });
     lost_with(take_beside, [&] { (void)semaphore{*ours, "orders", 2}.try_acquire(once); });
-    lost_with(take, [&] {
+    const auto fairly = [&] {
         auto fair = once;
         fair.order = queueing::fair;
         (void)door.try_acquire(fair);
-    });
+    };
+    lost_with(take, fairly);
+    (void)door.acquire(with_patience).release(); // from here on its row is known
+    lost_with(retake, [&] { (void)door.try_acquire(once); });
+    lost_with(retake, fairly);
     EXPECT_TRUE(nothing_is_left());
 }
 
@@ -128,13 +135,16 @@ TEST_P(sql_answers_lost, who_waits_gets_what_was_granted_with_one_fence) {
         for (const auto order : {queueing::plain, queueing::fair}) {
             auto how = with_patience;
             how.order = order;
-            const auto cuts = way->cuts();
-            lose(take, fate);
-            const auto held = mutex{*ours, "orders"}.acquire(how);
-            EXPECT_EQ(way->cuts(), cuts + 1);
-            EXPECT_TRUE(held.held());
-            EXPECT_EQ(last_fence("orders"), held.fence().value()) << "granted twice";
-            EXPECT_FALSE((mutex{*others, "orders"}.try_acquire())) << promise_broken;
+            const auto name = "orders/" + std::to_string(way->cuts());
+            for (const auto* what : {&take, &retake}) {
+                const auto cuts = way->cuts();
+                lose(*what, fate);
+                const auto held = mutex{*ours, name}.acquire(how);
+                EXPECT_EQ(way->cuts(), cuts + 1) << what->what;
+                EXPECT_TRUE(held.held());
+                EXPECT_EQ(last_fence(name), held.fence().value()) << "granted twice";
+                EXPECT_FALSE((mutex{*others, name}.try_acquire())) << promise_broken;
+            }
         }
     EXPECT_TRUE(nothing_is_left());
 }
@@ -239,7 +249,7 @@ TEST_P(sql_answers_lost, a_release_is_repeated) {
             how.renew = renewed;
             auto held = mutex{*ours, "orders"}.acquire(how);
             const auto cuts = way->cuts();
-            lose(gives_back, fate);
+            lose(renewed ? gives_back_unwanted : gives_back, fate);
             EXPECT_EQ(held.release(), release_result::unknown);
             EXPECT_EQ(way->cuts(), cuts + 1);
             EXPECT_TRUE(nothing_is_left());
@@ -250,7 +260,7 @@ TEST_P(sql_answers_lost, a_release_is_repeated) {
         EXPECT_TRUE(nothing_is_left());
         { // its release goes ahead of nothing, and nobody waits for its answer
             const auto dropped = mutex{*ours, "orders"}.acquire(with_patience);
-            lose(gives_back, fate);
+            lose(gives_back_unwanted, fate);
         }
         EXPECT_TRUE(nothing_is_left());
     }
@@ -300,7 +310,7 @@ TEST_P(sql_answers_lost, a_request_that_comes_late_is_taken_back) {
 }
 
 TEST_P(sql_answers_lost, so_is_one_that_comes_after_its_repetition) {
-    make_row("orders");
+    (void)mutex{*ours, "orders"}.acquire(with_patience).release(); // it is the smaller statement
     way->hold(direction::to_server, 0);
     auto held = mutex{*ours, "orders"}.acquire({.wait = patience, .ttl = 10min});
     const auto fence = last_fence("orders");

@@ -25,7 +25,8 @@ namespace {
 
 constexpr std::string_view now = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))";
 
-#define IS_FREE "($8 = 1 AND nonce IS NULL AND shared = 0 AND permits = 0 AND waiters < 2)"
+#define FREE "nonce IS NULL AND shared = 0 AND permits = 0 AND waiters < 2"
+#define IS_FREE "($8 = 1 AND " FREE ")"
 
 // Whom to wake first: NULL if nobody waits.
 #define FIRST_BELL                                                                                 \
@@ -86,8 +87,7 @@ CREATE TABLE IF NOT EXISTS {meta} (
 INSERT IGNORE INTO {meta} VALUES (1);
 )";
 
-#define MAY_TAKE                                                                                   \
-    "(nonce IS NULL AND shared = 0 AND permits = 0 AND waiters < 2) OR nonce = VALUES(nonce)"
+#define MAY_TAKE "(" FREE ") OR nonce = VALUES(nonce)"
 
 [[nodiscard]] std::string_view own_text(query which) {
     switch (which) {
@@ -104,6 +104,10 @@ INSERT IGNORE INTO {meta} VALUES (1);
                " since = IF(" MAY_TAKE ", VALUES(since), since),"
                " version = IF(" MAY_TAKE ", version + 1, version),"
                " nonce = IF(" MAY_TAKE ", VALUES(nonce), nonce)";
+    case query::retake:
+        return "UPDATE {lock} SET fence = LAST_INSERT_ID(GREATEST(fence + {passes}, {now}) + 1),"
+               " bond = $3, since = {now}, version = version + 1, nonce = $2"
+               " WHERE name = $1 AND " FREE;
     case query::take_beside:
         return "START TRANSACTION; SET @holdfast = 0;"
                " UPDATE {lock} SET version = version + (@holdfast := 1), since = {now},"
@@ -158,9 +162,14 @@ INSERT IGNORE INTO {meta} VALUES (1);
                " SELECT n.fence, l.waiters FROM {line} n JOIN {lock} l ON l.name = n.name"
                " WHERE n.name = $1 AND n.nonce = $2 AND @holdfast = 1;"
                " COMMIT";
+#define GIVE_BACK                                                                                  \
+    "UPDATE {lock} SET version = version + 1, waiters = LAST_INSERT_ID(waiters), nonce = NULL"     \
+    " WHERE name = $1 AND nonce = $2"
+    case query::release_unwanted: // whom to wake is asked afterwards: it is as small as it can be
+        return GIVE_BACK;
     case query::release: // the bond goes after it: what is not there keeps nobody
-        return "UPDATE {lock} SET version = version + 1, waiters = LAST_INSERT_ID(waiters),"
-               " nonce = NULL WHERE name = $1 AND nonce = $2";
+        return GIVE_BACK "; DELETE FROM {bond} WHERE id = $3";
+#undef GIVE_BACK
     case query::leave: // a join reads the other table's row before it waits for the first
         return "START TRANSACTION;"
                " SET @holdfast = 0, @locked = (SELECT version FROM {lock} WHERE name = $1"
@@ -222,6 +231,7 @@ INSERT IGNORE INTO {meta} VALUES (1);
 #undef MAY_TAKE
 #undef FIRST_BELL
 #undef IS_FREE
+#undef FREE
 
 [[nodiscard]] std::string bytes(std::string_view raw) {
     return "x'" + relational::hex_of(raw) + "'";
@@ -244,27 +254,28 @@ struct written {
 
 } // namespace
 
-std::string text_of(const statement& what, std::string_view prefix) {
+std::string frame_of(query which, std::string_view prefix) {
+    const auto common = relational::common_text(which);
+    return relational::filled(common.empty() ? own_text(which) : common, prefix, now);
+}
+
+std::string text_of(const statement& what, std::string_view frame) {
     if (what.what == query::none)
         return what.text;
-    const auto common = relational::common_text(what.what);
-    const auto text =
-        relational::filled(common.empty() ? own_text(what.what) : common, prefix, now);
+    if (what.what == query::release && std::get<std::int64_t>(what.with[2]) == 0)
+        frame = frame.substr(0, frame.find(';')); // there is no bond to go
     std::string made;
+    made.reserve(2 * frame.size());
     for (std::size_t at = 0;;) {
-        const auto dollar = text.find('$', at);
-        made.append(text, at, dollar - at);
-        if (dollar == text.npos)
-            break;
-        const auto which = static_cast<std::size_t>(text[dollar + 1] - '1');
+        const auto dollar = frame.find('$', at);
+        made.append(frame, at, dollar - at);
+        if (dollar == frame.npos)
+            return made;
+        const auto which = static_cast<std::size_t>(frame[dollar + 1] - '1');
         HOLDFAST_ASSERT(which < what.with.size(), "a statement is given all that it names");
         made.append(std::visit(written{}, what.with[which]));
         at = dollar + 2;
     }
-    if (what.what == query::release && std::get<std::int64_t>(what.with[2]) != 0)
-        made.append(relational::filled("; DELETE FROM {bond} WHERE id = ", prefix, now))
-            .append(std::visit(written{}, what.with[2]));
-    return made;
 }
 
 std::string schema(std::string_view prefix) { return relational::filled(schema_text, prefix, now); }
@@ -295,12 +306,14 @@ table answer_without_rows(query which, std::uint64_t changed, std::uint64_t last
         return table{};
     const auto number = std::to_string(last_insert_id);
     switch (which) {
-    case query::take: {
+    case query::take:
+    case query::retake: {
         table made{2};
         made.add(number);
         made.add("0"); // whoever waits will say so
         return made;
     }
+    case query::release_unwanted:
     case query::release: { // whom to wake was not asked: -1
         table made{3};
         made.add("0");

@@ -7,9 +7,12 @@
 
 namespace holdfast::mysql {
 
-/// A query in the words of MySQL and MariaDB, with what it is given written into it. Where it takes
-/// several statements, these are sent together.
-[[nodiscard]] std::string text_of(const relational::statement&, std::string_view prefix);
+/// A query in the words of MySQL and MariaDB, with $1, $2 … in the place of what it is given. Where
+/// it takes several statements, these are sent together.
+[[nodiscard]] std::string frame_of(relational::query, std::string_view prefix);
+
+/// A statement with what it is given written into its frame.
+[[nodiscard]] std::string text_of(const relational::statement&, std::string_view frame);
 
 [[nodiscard]] std::string
 front_text(relational::front_query, std::string_view prefix, std::string_view name);

@@ -2,6 +2,7 @@
 #include "backends/mysql/dialect.hpp"
 #include "backends/mysql/errors.hpp"
 
+#include <array>
 #include <cerrno>
 #include <fcntl.h>
 #include <mysql.h>
@@ -115,7 +116,9 @@ public:
         trouble_.reset();
         rows_.reset();
         asked_ = s.what;
-        text_ = (std::exchange(in_transaction_, false) ? "ROLLBACK; " : "") + text_of(s, prefix_);
+        text_ = text_of(s, frame_of(s.what));
+        if (std::exchange(in_transaction_, false))
+            text_.insert(0, "ROLLBACK; ");
         at_ = step::asking;
         int failed = 0;
         wait_ = mysql_real_query_start(&failed, &connection_, text_.data(), text_.size());
@@ -158,6 +161,13 @@ public:
 
 private:
     enum class step : std::uint8_t { asking, reading, moving_on };
+
+    [[nodiscard]] const std::string& frame_of(query which) {
+        auto& known = frames_[static_cast<std::size_t>(which)];
+        if (known.empty() && which != query::none)
+            known = mysql::frame_of(which, prefix_);
+        return known;
+    }
 
     /// From one step to the next, until one has to wait.
     progress go_on(int failed) {
@@ -230,6 +240,7 @@ private:
     int ready_ = MYSQL_WAIT_READ | MYSQL_WAIT_WRITE;
     step at_ = step::asking;
     query asked_ = query::none;
+    std::array<std::string, relational::query_count + 1> frames_; // of what was said before
     std::string text_;
     MYSQL_RES* result_ = nullptr;
     std::optional<table> rows_;

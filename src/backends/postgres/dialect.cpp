@@ -26,7 +26,8 @@ constexpr std::string_view now = "(extract(epoch FROM clock_timestamp()) * 10000
     " WHEN version = (SELECT version FROM {lock} WHERE name = $1) AND NOT EXISTS (SELECT 1"        \
     " FROM {line} WHERE name = $1 AND place > 0 AND nonce <> $2) THEN 0 ELSE waiters END"
 
-#define IS_FREE "($8 = 1 AND nonce IS NULL AND shared = 0 AND permits = 0 AND waiters < 2)"
+#define FREE "nonce IS NULL AND shared = 0 AND permits = 0 AND waiters < 2"
+#define IS_FREE "($8 = 1 AND " FREE ")"
 
 constexpr std::string_view schema_text = R"(
 CREATE TABLE IF NOT EXISTS {lock} (
@@ -96,6 +97,10 @@ INSERT INTO {meta} SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM {meta});
                " WHERE l.nonce = EXCLUDED.nonce OR"
                " (l.nonce IS NULL AND l.shared = 0 AND l.permits = 0 AND l.waiters < 2)"
                " RETURNING fence, waiters";
+    case query::retake:
+        return "UPDATE {lock} SET fence = greatest(fence + {passes}, {now}) + 1, nonce = $2,"
+               " bond = $3, since = {now}, version = version + 1"
+               " WHERE name = $1 AND " FREE " RETURNING fence, waiters";
     case query::take_beside:
         return "WITH l AS (UPDATE {lock} SET version = version + 1, since = {now},"
                " shared = shared + CASE $5 WHEN 1 THEN 1 ELSE 0 END,"
@@ -152,6 +157,9 @@ INSERT INTO {meta} SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM {meta});
                " WHERE name = $1 AND nonce = $2 RETURNING version, waiters),"
                " b AS (DELETE FROM {bond} WHERE id = $3 AND EXISTS (SELECT 1 FROM r))"
                " SELECT r.version, r.waiters, " WAKE("") " FROM r";
+    case query::release_unwanted:
+        return "UPDATE {lock} SET nonce = NULL, version = version + 1"
+               " WHERE name = $1 AND nonce = $2 AND waiters = 0 RETURNING version, waiters";
     case query::leave:
         return "WITH n AS (DELETE FROM {line} WHERE name = $1 AND nonce = $2"
                " RETURNING place, mode),"
@@ -206,6 +214,7 @@ INSERT INTO {meta} SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM {meta});
 
 #undef WAKE
 #undef IS_FREE
+#undef FREE
 #undef WAITERS_LEFT
 
 } // namespace

@@ -30,6 +30,7 @@ struct prepared {
 };
 constexpr prepared hot[] = {
     {query::take, "holdfast_take", "text, bytea, bigint"},
+    {query::retake, "holdfast_retake", "text, bytea, bigint"},
     {query::take_beside,
      "holdfast_take_beside",
      "text, bytea, bigint, bigint, bigint, bigint, bytea"},
@@ -37,6 +38,7 @@ constexpr prepared hot[] = {
     {query::look, "holdfast_look", "text, bytea"},
     {query::admit, "holdfast_admit", "text, bytea, bigint, bigint, bigint"},
     {query::release, "holdfast_release", "text, bytea, bigint"},
+    {query::release_unwanted, "holdfast_release_unwanted", "text, bytea"},
     {query::leave, "holdfast_leave", "text, bytea"},
 };
 

@@ -13,7 +13,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int most_rounds = 6;
-constexpr std::uint32_t passes_while_others_wait = 8;
 // A hint that was lost is made up for by catching up; but nobody says when a front is free.
 constexpr duration longest_trust_in_hints = 15s, longest_wait_for_a_front = 2s;
 constexpr duration a_moment = 30ms;
@@ -113,7 +112,7 @@ sql_backend::try_at_once(call c, held what, joining join, bond_terms terms) {
     const bool queued = has_place(w.nonce);
     if (queued && (w.kind == kind::fair || w.mode != mode::exclusive))
         co_return std::nullopt;
-    statement taking{.what = query::take,
+    statement taking{.what = has_row(w.name) ? query::retake : query::take,
                      .with = {w.name, octets_of(w.nonce), number_of(terms.bond)}};
     if (w.mode != mode::exclusive) {
         taking.what = query::take_beside;
@@ -262,6 +261,7 @@ attempt_answer sql_backend::granted(const held& what, const bond_terms& terms, c
     {
         const std::lock_guard lock{guard_};
         places_.erase(w.nonce);
+        rows_.insert(w.name);
         const auto known = bonds_.find(terms.bond);
         if (known == bonds_.end())
             return failure{make_error_code(errc::backend_unavailable),
@@ -330,6 +330,11 @@ attempt_answer sql_backend::failed(const claim& w, const trouble& wrong) {
 bool sql_backend::has_place(const nonce& n) {
     const std::lock_guard lock{guard_};
     return places_.contains(n);
+}
+
+bool sql_backend::has_row(const std::string& name) {
+    const std::lock_guard lock{guard_};
+    return rows_.contains(name);
 }
 
 } // namespace holdfast::relational

@@ -83,6 +83,7 @@ sql_backend::~sql_backend() {
 asking sql_backend::on_hot(statement what, const claim& about, instant by) {
     return {*lines_, std::move(what), about.name, by};
 }
+
 // ------------------------------------------------------------------------------------ giving back
 
 void sql_backend::release(const call& c, const held& what, const grant& given) {
@@ -95,17 +96,12 @@ conversation sql_backend::give_back(call c, held what, grant given) {
     departures_.begin(w.name);
     const bool own = !shares_bond(w);
     const auto bond = number_of(given.terms.bond);
-    statement gives{.what = query::leave, .with = {w.name, octets_of(w.nonce)}};
-    if (w.mode == mode::exclusive) {
-        gives.what = query::release;
-        gives.with.emplace_back(own ? bond : std::int64_t{0});
-    }
     if (front_) { // first: whoever is woken by the rest finds it free
         auto parting = leave_front(what->nonce);
         static_cast<void>(co_await parting);
     }
-    auto asked = on_hot(std::move(gives), w, c.answer_by);
-    const auto got = co_await asked;
+    auto leaving = leave_row(c, what, given);
+    const auto got = co_await leaving;
     const auto* rows = std::get_if<table>(&got);
     if (rows != nullptr && own) {
         {
@@ -131,6 +127,30 @@ conversation sql_backend::give_back(call c, held what, grant given) {
                                       : release_result::released);
     if (rows != nullptr)
         after_leaving(w.name, *rows);
+}
+
+part_of<answer> sql_backend::leave_row(call c, held what, grant given) {
+    const auto& w = *what;
+    const bool alone = w.mode == mode::exclusive;
+    if (alone && shares_bond(w) && !may_be_wanted(w.nonce, given)) {
+        statement gives{.what = query::release_unwanted, .with = {w.name, octets_of(w.nonce)}};
+        auto asked = on_hot(std::move(gives), w, c.answer_by);
+        auto got = co_await asked;
+        if (const auto* rows = std::get_if<table>(&got); rows == nullptr || !rows->empty())
+            co_return got;
+    }
+    statement gives{.what = alone ? query::release : query::leave,
+                    .with = {w.name, octets_of(w.nonce)}};
+    if (alone)
+        gives.with.emplace_back(shares_bond(w) ? std::int64_t{0} : number_of(given.terms.bond));
+    auto asked = on_hot(std::move(gives), w, c.answer_by);
+    co_return co_await asked;
+}
+
+/// As far as we know: from its grant, or because we heard it since.
+bool sql_backend::may_be_wanted(const nonce& n, const grant& given) {
+    const std::lock_guard lock{guard_};
+    return wanted_.erase(n) || given.passes <= passes_while_others_wait;
 }
 
 /// It was asked for more than once, and nobody knows of what comes now.

@@ -2,7 +2,7 @@
 
 // Locks in three tables of a database, by statements of one round trip each.
 //
-//   attempt ─▶ take ──────── a row changed: granted, with the fence that it has now
+//   attempt ─▶ take, retake ─ a row changed: granted, with the fence that it has now
 //                └ refused ─▶ join (if somebody waits for it) ─▶ look ─▶ decide (view.hpp)
 //                                                                 ├ sweep what is over, look again
 //                                                                 ├ admit, if nothing has changed
@@ -18,6 +18,7 @@
 // not answered may, for a while; until that has passed a withdrawal is not certain, and what was
 // granted when it was asked for again is cleared once more after its release.
 
+#include "backends/relational/bounded_set.hpp"
 #include "backends/relational/doings.hpp"
 #include "backends/relational/pool.hpp"
 #include "backends/relational/view.hpp"
@@ -139,6 +140,7 @@ private:
     part_of<bool> sweep(call, held, next_step);
     conversation take_back(call, held);
     conversation give_back(call, held, grant);
+    part_of<answer> leave_row(call, held, grant);
     conversation clear(held);
     part_of<bool> remove(pool&, held, instant by);
     conversation wake_next(std::string name);
@@ -171,6 +173,8 @@ private:
     [[nodiscard]] attempt_answer contended_by(const claim&, joining, const bond_terms&, next_step);
     [[nodiscard]] attempt_answer failed(const claim&, const trouble&);
     [[nodiscard]] bool has_place(const nonce&);
+    [[nodiscard]] bool has_row(const std::string& name);
+    [[nodiscard]] bool may_be_wanted(const nonce&, const grant&);
     void expect_stragglers(const held&);
     void heard(const whisper&);
     enum class seen_before : bool { no, yes };
@@ -197,7 +201,9 @@ private:
     detail::kernel_random chance_;
     std::map<duration, bond_id> common_; // what all claims with one ttl share
     std::unordered_map<bond_id, known_bond> bonds_;
-    std::unordered_set<nonce, nonce_hash> places_; // of claims of ours in the queue
+    std::unordered_set<nonce, nonce_hash> places_;  // of claims of ours in the queue
+    bounded_set<std::string> rows_{10'000};         // names that had one when we last saw them
+    bounded_set<nonce, nonce_hash> wanted_{10'000}; // what we hold and others were heard to want
     struct fronted {
         held what;
         bond_id bond{};

@@ -178,8 +178,13 @@ void sql_backend::heard(const whisper& said) {
     switch (said.front()) {
     case 'w':
         return events_->woken(about);
-    case 'h':
+    case 'h': {
+        {
+            const std::lock_guard lock{guard_};
+            wanted_.insert(about);
+        }
         return events_->wanted(about);
+    }
     case 't':
         taken(about);
         return;

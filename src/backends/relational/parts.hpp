@@ -29,6 +29,9 @@ inline constexpr duration listens_after = std::chrono::milliseconds{200};
     return std::chrono::milliseconds{can.wake == wake_by::polling ? 500 : 1000};
 }
 
+/// How often a grant is passed on inside this client that others wait for, too.
+inline constexpr std::uint32_t passes_while_others_wait = 8;
+
 /// How often what may come late is looked for.
 inline constexpr duration clears_every = std::chrono::seconds{1};
 

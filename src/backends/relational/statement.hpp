@@ -43,6 +43,8 @@ inline constexpr std::int64_t fair_ones_wait = 2;
 enum class query : std::uint8_t {
     make_row,     ///< name: for what is done to a name that nobody has wanted yet
     take,         ///< name, nonce, bond → fence, waiters; alone, if nobody is in the way
+    retake,       ///< the same, of a name whose row was there: a smaller statement, and nothing if
+                  ///< it is ours already
     take_beside,  ///< name, nonce, bond, client, mode, permits, within → fence, waiters
     join,         ///< name, nonce, bond, client, mode, permits, waiters, 1: take it if it is free
                   ///< → fence, waiters, 1: another has it alone. No fence: we have a place
@@ -50,7 +52,9 @@ enum class query : std::uint8_t {
     admit,        ///< name, nonce, bond, version or -1, waiters → fence, waiters; alone
     admit_beside, ///< name, nonce, bond, client, mode, version, waiters, within → fence, waiters
     release,      ///< name, nonce, own bond → version, waiters, bell
-    leave,        ///< name, nonce → version, waiters, bell
+    release_unwanted, ///< name, nonce → the same: a smaller statement, and perhaps nothing if
+                      ///< somebody waits
+    leave,            ///< name, nonce → version, waiters, bell
     next_in_line, ///< name → version, waiters, bell: of the first who waits, if somebody does.
                   ///< Where it can be done in the same statement, he has been woken
     calm,         ///< name, version: nobody waits

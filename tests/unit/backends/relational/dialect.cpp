@@ -38,8 +38,10 @@ namespace {
     case query::calm:
     case query::bond_end:
     case query::bell_hang:
+    case query::release_unwanted:
         return 2;
     case query::take:
+    case query::retake:
     case query::release:
     case query::raise_fence:
         return 3;
@@ -65,6 +67,10 @@ namespace {
 
 [[nodiscard]] bool has(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
+}
+
+[[nodiscard]] std::string in_mysql(const statement& what, std::string_view prefix) {
+    return mysql::text_of(what, mysql::frame_of(what.what, prefix));
 }
 
 void expect_finished(const std::string& text) {
@@ -94,7 +100,7 @@ TEST(mysql_dialect, has_each_query_with_all_that_it_is_given_written_into_it) {
         statement s{.what = which};
         for (std::size_t i = 0; i < given_to(which); ++i)
             s.with.emplace_back(mark(i));
-        const auto text = mysql::text_of(s, "ours");
+        const auto text = in_mysql(s, "ours");
         expect_finished(text);
         EXPECT_FALSE(has(text, "$")) << text;
         for (std::size_t i = 0; i < given_to(which); ++i)
@@ -103,7 +109,7 @@ TEST(mysql_dialect, has_each_query_with_all_that_it_is_given_written_into_it) {
 }
 
 TEST(mysql_dialect, says_any_other_text_as_it_is) {
-    EXPECT_EQ(mysql::text_of({.text = "SELECT $1, {lock}"}, "ours"), "SELECT $1, {lock}");
+    EXPECT_EQ(in_mysql({.text = "SELECT $1, {lock}"}, "ours"), "SELECT $1, {lock}");
 }
 
 TEST(mysql_dialect, writes_what_others_chose_in_digits) {
@@ -116,8 +122,8 @@ TEST(mysql_dialect, writes_what_others_chose_in_digits) {
                                    std::string(1024, '"')};
     const std::regex digits{"x'[0-9a-f]*'"};
     const auto frame_of = [&](const std::string& name, const std::string& nonce) {
-        const auto text = mysql::text_of(
-            {.what = query::take, .with = {name, octets{nonce}, std::int64_t{5}}}, "ours");
+        const auto text =
+            in_mysql({.what = query::take, .with = {name, octets{nonce}, std::int64_t{5}}}, "ours");
         return std::regex_replace(text, digits, "?");
     };
     const auto tame = frame_of("a", "b");
@@ -126,24 +132,22 @@ TEST(mysql_dialect, writes_what_others_chose_in_digits) {
         EXPECT_EQ(frame_of(one, "b"), tame);
         EXPECT_EQ(frame_of("a", one), tame);
     }
-    EXPECT_TRUE(has(mysql::text_of({.what = query::make_row, .with = {std::string{"a'\xff"}}}, "t"),
+    EXPECT_TRUE(has(in_mysql({.what = query::make_row, .with = {std::string{"a'\xff"}}}, "t"),
                     "(x'6127ff', "));
 }
 
 TEST(mysql_dialect, writes_numbers_lists_and_nothing) {
+    EXPECT_TRUE(has(in_mysql({.what = query::bonds_remove, .with = {one_of{{1, -2, 3}}}}, "t"),
+                    "IN (1,-2,3)"));
+    EXPECT_TRUE(has(in_mysql({.what = query::bonds_remove, .with = {one_of{}}}, "t"), "IN (NULL)"));
     EXPECT_TRUE(
-        has(mysql::text_of({.what = query::bonds_remove, .with = {one_of{{1, -2, 3}}}}, "t"),
-            "IN (1,-2,3)"));
-    EXPECT_TRUE(
-        has(mysql::text_of({.what = query::bonds_remove, .with = {one_of{}}}, "t"), "IN (NULL)"));
-    EXPECT_TRUE(
-        has(mysql::text_of({.what = query::taken_told, .with = {octets{}}}, "t"), "nonce = NULL"));
+        has(in_mysql({.what = query::taken_told, .with = {octets{}}}, "t"), "nonce = NULL"));
 }
 
 TEST(mysql_dialect, removes_a_bond_with_a_release_only_if_there_is_one) {
     const auto with_bond = [](std::int64_t bond) {
-        return mysql::text_of(
-            {.what = query::release, .with = {std::string{"a"}, octets{"n"}, bond}}, "t");
+        return in_mysql({.what = query::release, .with = {std::string{"a"}, octets{"n"}, bond}},
+                        "t");
     };
     EXPECT_FALSE(has(with_bond(0), "t_bond"));
     EXPECT_TRUE(has(with_bond(77), "DELETE FROM t_bond WHERE id = 77"));
@@ -151,14 +155,18 @@ TEST(mysql_dialect, removes_a_bond_with_a_release_only_if_there_is_one) {
 
 TEST(mysql_dialect, reads_answers_without_rows_from_two_numbers) {
     EXPECT_TRUE(mysql::answer_without_rows(query::take, 0, 5).empty());
-    const auto took = mysql::answer_without_rows(query::take, 2, 1234);
-    ASSERT_EQ(took.rows(), 1U);
-    EXPECT_EQ(took.number(0, 0), 1234);
-    EXPECT_EQ(took.number(0, 1), 0);
-    const auto released = mysql::answer_without_rows(query::release, 1, 3);
-    ASSERT_EQ(released.rows(), 1U);
-    EXPECT_EQ(released.number(0, 1), 3) << "who waits";
-    EXPECT_EQ(released.number(0, 2), -1) << "whom to wake was not asked";
+    for (const auto taking : {query::take, query::retake}) {
+        const auto took = mysql::answer_without_rows(taking, 2, 1234);
+        ASSERT_EQ(took.rows(), 1U);
+        EXPECT_EQ(took.number(0, 0), 1234);
+        EXPECT_EQ(took.number(0, 1), 0);
+    }
+    for (const auto releasing : {query::release, query::release_unwanted}) {
+        const auto released = mysql::answer_without_rows(releasing, 1, 3);
+        ASSERT_EQ(released.rows(), 1U);
+        EXPECT_EQ(released.number(0, 1), 3) << "who waits";
+        EXPECT_EQ(released.number(0, 2), -1) << "whom to wake was not asked";
+    }
     EXPECT_EQ(mysql::answer_without_rows(query::calm, 1, 0).rows(), 1U);
 }
 
