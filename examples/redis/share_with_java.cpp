@@ -1,7 +1,8 @@
 // One lock, two languages: this program and ShareWithCpp.java add to the same counter in turn.
 //
 //   redis-server --appendonly yes --appendfsync always &
-//   ./share_with_java redis://127.0.0.1:6379 1000 &  java … ShareWithCpp redis://127.0.0.1:6379 1000
+//   ./share_with_java redis://127.0.0.1:6379 1000 &  java … ShareWithCpp redis://127.0.0.1:6379
+//   1000
 
 #include <holdfast/client.hpp>
 #include <holdfast/mutex.hpp>

@@ -187,19 +187,20 @@ void engine::on_time() {
 
 void engine::perform(action& one) {
     std::visit(
-        overloaded{[&](ask_attempt& a) { members_[a.of]->attempt(a.call, a.what, a.join); },
-                   [&](ask_raise& a) { members_[a.of]->raise_fence(a.call, a.what, a.least); },
-                   [&](ask_withdraw& a) { members_[a.of]->withdraw(a.call, a.what); },
-                   [&](quorum::ask_release& a) { members_[a.of]->release(a.call, a.what, a.given); },
-                   [&](ask_renew& a) { members_[a.of]->renew(a.call, a.bonds); },
-                   [&](ask_forget& a) { members_[a.of]->forget(a.bond); },
-                   [&](say_attempted& a) { events_->attempted(a.to, std::move(a.answer)); },
-                   [&](say_withdrawn& a) { events_->withdrawn(a.to, a.certainty); },
-                   [&](say_released& a) { events_->released(a.to, a.result); },
-                   [&](say_renewed& a) { events_->renewed(a.to, a.answers); },
-                   [&](say_woken& a) { events_->woken(a.whose); },
-                   [&](say_lost& a) { events_->bond_lost(a.bond); },
-                   [&](say_wanted& a) { events_->wanted(a.whose); }},
+        overloaded{
+            [&](ask_attempt& a) { members_[a.of]->attempt(a.call, a.what, a.join); },
+            [&](ask_raise& a) { members_[a.of]->raise_fence(a.call, a.what, a.least); },
+            [&](ask_withdraw& a) { members_[a.of]->withdraw(a.call, a.what); },
+            [&](quorum::ask_release& a) { members_[a.of]->release(a.call, a.what, a.given); },
+            [&](ask_renew& a) { members_[a.of]->renew(a.call, a.bonds); },
+            [&](ask_forget& a) { members_[a.of]->forget(a.bond); },
+            [&](say_attempted& a) { events_->attempted(a.to, std::move(a.answer)); },
+            [&](say_withdrawn& a) { events_->withdrawn(a.to, a.certainty); },
+            [&](say_released& a) { events_->released(a.to, a.result); },
+            [&](say_renewed& a) { events_->renewed(a.to, a.answers); },
+            [&](say_woken& a) { events_->woken(a.whose); },
+            [&](say_lost& a) { events_->bond_lost(a.bond); },
+            [&](say_wanted& a) { events_->wanted(a.whose); }},
 
         one);
 }
