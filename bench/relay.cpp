@@ -1,6 +1,7 @@
 #include "relay.hpp"
 #include "programs.hpp"
 
+#include <algorithm>
 #include <fcntl.h>
 #include <memory>
 #include <netinet/in.h>
@@ -83,6 +84,7 @@ void relay::work() {
             all.emplace_back(
                 new line_through{at_once(::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC)),
                                  at_once(connect_to(to_port_))});
+        most_lines_ = std::max(most_lines_.load(), all.size());
     }
 }
 

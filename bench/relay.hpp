@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <thread>
 
@@ -17,6 +18,7 @@ public:
 
     [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
     [[nodiscard]] std::uint64_t trips() const noexcept { return trips_; }
+    [[nodiscard]] std::size_t most_lines() const noexcept { return most_lines_; } ///< at once
 
 private:
     void work();
@@ -24,6 +26,7 @@ private:
     std::uint16_t to_port_, port_ = 0;
     int listener_ = -1, stop_[2] = {-1, -1};
     std::atomic<std::uint64_t> trips_{0};
+    std::atomic<std::size_t> most_lines_{0};
     std::thread thread_;
 };
 

@@ -120,10 +120,6 @@ public:
     }
     const char* in_python() const noexcept override { return "python-advisory-lock"; }
     std::optional<double> hand_off_trips() const override { return 3; }
-    double connections() const override {
-        return std::stod(looks_->ask(
-            "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'holdfast'"));
-    }
 
 protected:
     std::size_t for_itself() const noexcept override { return 1; }
@@ -186,11 +182,6 @@ public:
     const char* in_python() const noexcept override { return "python-get-lock"; }
     double requests() const override {
         return std::stod(looks_->ask("SHOW GLOBAL STATUS LIKE 'Questions'")) - ++looked_;
-    }
-    double connections() const override {
-        ++looked_;
-        return std::stod(looks_->ask("SELECT COUNT(*) FROM information_schema.processlist"
-                                     " WHERE user = 'holdfast'"));
     }
 
 protected:

@@ -35,8 +35,6 @@ public:
     }
     /// So many statements, each committed, a hand-off may take; no limit, if none.
     [[nodiscard]] virtual std::optional<double> hand_off_trips() const { return std::nullopt; }
-    /// How many connections clients of ours have.
-    [[nodiscard]] virtual double connections() const = 0;
 
     [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
     [[nodiscard]] std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
