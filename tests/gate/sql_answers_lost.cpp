@@ -51,10 +51,7 @@ constexpr acquire_options with_patience{.wait = patience, .ttl = 10min};
 
 class sql_answers_lost : public sql_at_fault {
 protected:
-    void SetUp() override {
-        sql_at_fault::SetUp();
-        if (IsSkipped() || HasFatalFailure())
-            return;
+    void set_up() override {
         start();
         way.emplace(server->process().port());
         ours.emplace(open(server->url_by(way->address())));

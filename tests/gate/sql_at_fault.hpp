@@ -92,7 +92,11 @@ struct sql_engine {
 
 class sql_at_fault : public ::testing::TestWithParam<sql_engine> {
 protected:
-    void SetUp() override { HOLDFAST_NEEDS(GetParam().missing()); }
+    void SetUp() final {
+        HOLDFAST_NEEDS(GetParam().missing());
+        set_up();
+    }
+    virtual void set_up() {} ///< where nothing is missing
 
     void start(const sql_server_options& how = {}) { server = GetParam().start(how); }
 

@@ -11,11 +11,7 @@ using conformance::puppet;
 
 class sql_clocks : public sql_at_fault {
 protected:
-    void SetUp() override {
-        sql_at_fault::SetUp();
-        if (!IsSkipped() && !HasFatalFailure())
-            start({.clock = server_clock::adjustable});
-    }
+    void set_up() override { start({.clock = server_clock::adjustable}); }
     void set_clock(std::chrono::hours ahead) { server->process().shift_wall_clock(ahead); }
 
     /// Of the lock with this name.

@@ -20,10 +20,7 @@ const std::vector<std::string> points{"acquired", "read", "written", "committed"
 
 class sql_counting : public sql_at_fault {
 protected:
-    void SetUp() override {
-        sql_at_fault::SetUp();
-        if (IsSkipped() || HasFatalFailure())
-            return;
+    void set_up() override {
         start();
         counter.emplace(*server);
     }

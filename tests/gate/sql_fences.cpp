@@ -8,10 +8,7 @@ namespace {
 
 class sql_fences : public sql_at_fault {
 protected:
-    void SetUp() override {
-        sql_at_fault::SetUp();
-        if (IsSkipped() || HasFatalFailure())
-            return;
+    void set_up() override {
         start({.clock = server_clock::adjustable});
         ours.emplace(open_ours("fence_retention=1m"));
     }

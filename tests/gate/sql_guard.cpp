@@ -72,10 +72,7 @@ constexpr const char* door = "bank";
 
 class sql_guard : public sql_at_fault {
 protected:
-    void SetUp() override {
-        sql_at_fault::SetUp();
-        if (IsSkipped() || HasFatalFailure())
-            return;
+    void set_up() override {
         start();
         money.emplace(*server);
     }

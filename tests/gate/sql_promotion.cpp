@@ -17,10 +17,7 @@ constexpr const char* is_no_primary =
 
 class sql_promotion : public sql_at_fault {
 protected:
-    void SetUp() override {
-        sql_at_fault::SetUp();
-        if (IsSkipped() || HasFatalFailure())
-            return;
+    void set_up() override {
         start({.has_replicas = true});
         replica = GetParam().start({.replica_of = server.get()});
     }

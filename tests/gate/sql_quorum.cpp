@@ -11,10 +11,7 @@ namespace {
 
 class sql_quorum : public sql_at_fault {
 protected:
-    void SetUp() override {
-        sql_at_fault::SetUp();
-        if (IsSkipped() || HasFatalFailure())
-            return;
+    void set_up() override {
         for (int i = 0; i < 3; ++i)
             members.push_back(GetParam().start({}));
     }
