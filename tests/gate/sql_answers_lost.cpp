@@ -277,6 +277,70 @@ TEST_P(sql_answers_lost, who_is_next_comes_although_the_one_before_was_not_answe
     EXPECT_TRUE(nothing_is_left());
 }
 
+// Whoever asks again may have another bond by then: what was granted to him is kept by that one.
+TEST_P(sql_answers_lost, what_was_granted_is_kept_by_the_bond_of_who_asks_again) {
+    constexpr acquire_options shortly{.wait = patience, .ttl = 2s};
+    (void)mutex{*ours, "retaken"}.acquire(shortly).release();
+    for (const auto* const what : {&take, &retake}) {
+        const std::string name = what == &take ? "taken" : "retaken";
+        const auto beside_it = mutex{*ours, "beside it"}.acquire(shortly); // on the same bond
+        const auto cuts = way->cuts();
+        lose(*what);
+        way->refuse();
+        auto asked = in_a_thread([&] { return mutex{*ours, name}.acquire(shortly); });
+        EXPECT_TRUE(is_lost(cuts));
+        way->cut();
+        EXPECT_TRUE(eventually([&] { return !beside_it.held(); }));
+        server->sql("DELETE FROM holdfast_bond"); // as who waits for something else may do
+        way->admit();
+        const auto held = outcome(asked);
+        EXPECT_EQ(last_fence(name), held.fence().value());
+        EXPECT_EQ(server->number("SELECT count(*) FROM holdfast_lock l JOIN holdfast_bond b"
+                                 " ON b.id = l.bond WHERE l.name = '" +
+                                 name + "'"),
+                  1)
+            << promise_broken << what->what << ": nobody keeps it";
+        EXPECT_FALSE((mutex{*others, name}.try_acquire())) << promise_broken << what->what;
+    }
+}
+
+// Who clears away what nobody keeps has looked before: meanwhile somebody may keep it again.
+TEST_P(sql_answers_lost, what_is_kept_again_is_not_cleared_away) {
+    const auto held = mutex{*others, "orders"}.acquire(with_patience);
+    auto waiter = in_a_thread([&] {
+        return mutex{*ours, "orders"}
+            .try_acquire_for(5s, {.ttl = 2s, .order = queueing::fair})
+            .has_value();
+    });
+    ASSERT_TRUE(eventually([&] { return places() == 1; }));
+    const auto keeper = server->number("SELECT bond FROM holdfast_lock WHERE name = 'orders'");
+    const auto id = std::to_string(keeper), next = std::to_string(keeper + 1);
+    const auto other = server->connect();
+    other->ask("BEGIN");
+    other->ask("SELECT fence FROM holdfast_lock WHERE name = 'orders' FOR UPDATE");
+    server->sql("INSERT INTO holdfast_bond SELECT " + next +
+                ", client, ttl, lock_delay, expires_at, renewals, bell, host, pid, purpose"
+                " FROM holdfast_bond WHERE id = " +
+                id);
+    server->sql("DELETE FROM holdfast_bond WHERE id = " + id);
+    EXPECT_TRUE(eventually([&] { return server->somebody_waits_for_a_row(); })) << "to clear it";
+    other->ask("UPDATE holdfast_lock SET bond = " + next + " WHERE name = 'orders'");
+    other->ask("COMMIT");
+    EXPECT_FALSE(outcome(waiter)) << promise_broken;
+    EXPECT_EQ(last_fence("orders"), held.fence().value());
+    EXPECT_EQ(rows_of_holders(), 1) << promise_broken;
+}
+
+TEST_P(sql_answers_lost, who_gives_back_what_he_has_not_is_told_so) {
+    for (const bool renewed : {true, false}) {
+        auto how = with_patience;
+        how.renew = renewed;
+        auto held = mutex{*ours, "orders"}.acquire(how);
+        server->sql("UPDATE holdfast_lock SET nonce = NULL WHERE name = 'orders'");
+        EXPECT_EQ(held.release(), release_result::lost) << renewed;
+    }
+}
+
 TEST_P(sql_answers_lost, silence_is_no_answer_either) {
     make_row("orders");
     const auto fence = last_fence("orders");

@@ -125,7 +125,8 @@ INSERT IGNORE INTO {meta} VALUES (1);
         return "START TRANSACTION;"
                " UPDATE {lock} SET version = version + 1,"
                " fence = IF(" IS_FREE ", GREATEST(fence + {passes}, {now}) + 1, fence),"
-               " bond = IF(" IS_FREE ", $3, bond), since = IF(" IS_FREE ", {now}, since),"
+               " bond = IF(nonce <=> $2 OR " IS_FREE ", $3, bond), since = IF(" IS_FREE
+               ", {now}, since),"
                " nonce = IF(" IS_FREE ", $2, nonce), waiters = IF(nonce <=> $2, waiters,"
                " waiters | $7) WHERE name = $1;"
                " INSERT IGNORE INTO {line} SELECT name, $2, version, $3, $4, $5, $6, $7 DIV 2, 0,"
@@ -168,7 +169,7 @@ INSERT IGNORE INTO {meta} VALUES (1);
     case query::release_unwanted: // whom to wake is asked afterwards: it is as small as it can be
         return GIVE_BACK;
     case query::release: // the bond goes after it: what is not there keeps nobody
-        return GIVE_BACK "; DELETE FROM {bond} WHERE id = $3";
+        return GIVE_BACK " AND ($4 = 0 OR bond = $4); DELETE FROM {bond} WHERE id = $3";
 #undef GIVE_BACK
     case query::leave: // a join reads the other table's row before it waits for the first
         return "START TRANSACTION;"
@@ -178,8 +179,8 @@ INSERT IGNORE INTO {meta} VALUES (1);
                " SET l.shared = l.shared - (n.place = 0 AND n.mode = 1),"
                " l.permits = l.permits - (n.place = 0 AND n.mode = 2), l.version = l.version + "
                "(@holdfast := 1)"
-               " WHERE l.name = $1 AND n.place >= 0;"
-               " DELETE FROM {line} WHERE name = $1 AND nonce = $2;"
+               " WHERE l.name = $1 AND n.place >= 0 AND ($3 = 0 OR n.bond = $3);"
+               " DELETE FROM {line} WHERE name = $1 AND nonce = $2 AND ($3 = 0 OR bond = $3);"
                " SELECT version, waiters, " FIRST_BELL " FROM {lock} WHERE name = $1"
                " AND @holdfast = 1;"
                " COMMIT";

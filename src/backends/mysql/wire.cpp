@@ -117,7 +117,8 @@ public:
         rows_.reset();
         asked_ = s.what;
         text_ = text_of(s, frame_of(s.what));
-        if (std::exchange(in_transaction_, false))
+        to_skip_ = std::exchange(in_transaction_, false) ? 1 : 0;
+        if (to_skip_ > 0)
             text_.insert(0, "ROLLBACK; ");
         at_ = step::asking;
         int failed = 0;
@@ -180,7 +181,7 @@ private:
                     mysql_free_result(std::exchange(result_, nullptr));
                 } else if (mysql_errno(&connection_) != 0) {
                     return fail();
-                } else {
+                } else if (to_skip_-- == 0) { // of several statements the first tells
                     changed_ = mysql_affected_rows(&connection_);
                     inserted_ = mysql_insert_id(&connection_);
                 }
@@ -246,6 +247,7 @@ private:
     std::optional<table> rows_;
     std::uint64_t changed_ = 0, inserted_ = 0;
     bool in_transaction_ = false;
+    int to_skip_ = 0; // results, until the one that counts
     std::optional<trouble> trouble_;
 };
 

@@ -117,7 +117,7 @@ INSERT INTO {meta} SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM {meta});
                " fence = CASE WHEN " IS_FREE " THEN greatest(fence + {passes}, {now}) + 1"
                " ELSE fence END,"
                " nonce = CASE WHEN " IS_FREE " THEN $2 ELSE nonce END,"
-               " bond = CASE WHEN " IS_FREE " THEN $3 ELSE bond END,"
+               " bond = CASE WHEN nonce = $2 OR " IS_FREE " THEN $3 ELSE bond END,"
                " since = CASE WHEN " IS_FREE " THEN {now} ELSE since END,"
                " waiters = CASE WHEN nonce = $2 OR " IS_FREE " THEN waiters ELSE waiters | $7 END"
                " WHERE name = $1 RETURNING version, fence, waiters, bond, nonce,"
@@ -154,7 +154,8 @@ INSERT INTO {meta} SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM {meta});
     case query::release:
         return "WITH r AS (UPDATE {lock} SET nonce = NULL, version = version + 1,"
                " waiters = CASE WHEN waiters = 0 THEN 0" WAITERS_LEFT
-               " WHERE name = $1 AND nonce = $2 RETURNING version, waiters),"
+               " WHERE name = $1 AND nonce = $2 AND ($4 = 0 OR bond = $4)"
+               " RETURNING version, waiters),"
                " b AS (DELETE FROM {bond} WHERE id = $3 AND EXISTS (SELECT 1 FROM r))"
                " SELECT r.version, r.waiters, " WAKE("") " FROM r";
     case query::release_unwanted:
@@ -162,7 +163,7 @@ INSERT INTO {meta} SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM {meta});
                " WHERE name = $1 AND nonce = $2 AND waiters = 0 RETURNING version, waiters";
     case query::leave:
         return "WITH n AS (DELETE FROM {line} WHERE name = $1 AND nonce = $2"
-               " RETURNING place, mode),"
+               " AND ($3 = 0 OR bond = $3) RETURNING place, mode),"
                " r AS (UPDATE {lock} l SET version = l.version + 1,"
                " shared = l.shared - CASE WHEN n.place = 0 AND n.mode = 1 THEN 1 ELSE 0 END,"
                " permits = l.permits - CASE WHEN n.place = 0 AND n.mode = 2 THEN 1 ELSE 0 END"

@@ -37,9 +37,9 @@ constexpr prepared hot[] = {
     {query::join, "holdfast_join", "text, bytea, bigint, bigint, bigint, bigint, bigint"},
     {query::look, "holdfast_look", "text, bytea"},
     {query::admit, "holdfast_admit", "text, bytea, bigint, bigint, bigint"},
-    {query::release, "holdfast_release", "text, bytea, bigint"},
+    {query::release, "holdfast_release", "text, bytea, bigint, bigint"},
     {query::release_unwanted, "holdfast_release_unwanted", "text, bytea"},
-    {query::leave, "holdfast_leave", "text, bytea"},
+    {query::leave, "holdfast_leave", "text, bytea, bigint"},
 };
 
 [[nodiscard]] const char* prepared_name(query which) {

@@ -33,13 +33,11 @@ part_of<bool> sweep_bond(pool& lines, bond_row bond, instant by) {
     co_return std::holds_alternative<table>(done);
 }
 
-/// Clears away what nobody keeps.
+/// Clears away what nobody keeps, unless somebody does by now.
 part_of<bool> sweep_one(pool& lines, std::string name, line_row row, instant by) {
-    statement clears{.what = row.place == 0 && row.mode == mode::exclusive ? query::release
-                                                                           : query::leave,
-                     .with = {name, octets_of(row.nonce)}};
-    if (clears.what == query::release)
-        clears.with.emplace_back(std::int64_t{0});
+    auto clears = row.place == 0 && row.mode == mode::exclusive
+                      ? release_of(name, row.nonce, 0, row.bond)
+                      : leave_of(name, row.nonce, row.bond);
     asking cleared{lines, std::move(clears), std::move(name), by};
     const auto done = co_await cleared;
     co_return std::holds_alternative<table>(done);
@@ -192,12 +190,10 @@ sql_backend::look_and_decide(call c, held what, joining join, bond_terms terms) 
         }
         statement then;
         switch (next.what) {
-        case next_step::kind::is_ours: {
-            table row{2};
-            row.add(std::to_string(next.fence.value()));
-            row.add("0");
-            co_return granted(what, terms, row);
-        }
+        case next_step::kind::is_ours: // written once more: what was read may not be confirmed yet
+            then = {.what = query::raise_fence,
+                    .with = {w.name, octets_of(w.nonce), std::int64_t{0}}};
+            break;
         case next_step::kind::wait:
             co_return contended_by(w, join, terms, std::move(next));
         case next_step::kind::sweep: {
@@ -232,8 +228,16 @@ sql_backend::look_and_decide(call c, held what, joining join, bond_terms terms) 
         const auto done = co_await doing;
         if (const auto* wrong = std::get_if<trouble>(&done))
             co_return failed(w, *wrong);
-        if (next.what == next_step::kind::admit && !std::get<table>(done).empty())
+        if (std::get<table>(done).empty())
+            continue; // it has changed meanwhile
+        if (next.what == next_step::kind::admit)
             co_return granted(what, terms, std::get<table>(done));
+        if (next.what == next_step::kind::is_ours) {
+            table row{2};
+            row.add(std::to_string(next.fence.value()));
+            row.add("0");
+            co_return granted(what, terms, row);
+        }
     }
     next.look_again = a_moment; // others are quicker, again and again
     co_return contended_by(w, join, terms, std::move(next));

@@ -136,13 +136,18 @@ part_of<answer> sql_backend::leave_row(call c, held what, grant given) {
         statement gives{.what = query::release_unwanted, .with = {w.name, octets_of(w.nonce)}};
         auto asked = on_hot(std::move(gives), w, c.answer_by);
         auto got = co_await asked;
-        if (const auto* rows = std::get_if<table>(&got); rows == nullptr || !rows->empty())
+        const auto* rows = std::get_if<table>(&got);
+        if (rows != nullptr && !rows->empty())
+            co_return got;
+        {
+            const std::lock_guard lock{guard_};
+            wanted_.insert(w.nonce); // if that is asked again, then for certain
+        }
+        if (rows == nullptr)
             co_return got;
     }
-    statement gives{.what = alone ? query::release : query::leave,
-                    .with = {w.name, octets_of(w.nonce)}};
-    if (alone)
-        gives.with.emplace_back(shares_bond(w) ? std::int64_t{0} : number_of(given.terms.bond));
+    const auto own = shares_bond(w) ? 0 : number_of(given.terms.bond);
+    auto gives = alone ? release_of(w.name, w.nonce, own) : leave_of(w.name, w.nonce);
     auto asked = on_hot(std::move(gives), w, c.answer_by);
     co_return co_await asked;
 }
@@ -248,12 +253,10 @@ conversation sql_backend::take_back(call c, held what) {
 part_of<bool> sql_backend::remove(pool& lines, held what, instant by) {
     bool certain = true;
     for (const auto which : {query::release, query::leave}) {
-        statement goes{.what = which, .with = {what->name, octets_of(what->nonce)}};
-        if (which == query::release) {
-            if (what->mode != mode::exclusive)
-                continue;
-            goes.with.emplace_back(std::int64_t{0});
-        }
+        if (which == query::release && what->mode != mode::exclusive)
+            continue;
+        auto goes = which == query::release ? release_of(what->name, what->nonce)
+                                            : leave_of(what->name, what->nonce);
         asking asked{lines, std::move(goes), what->name, by};
         const auto got = co_await asked;
         if (const auto* rows = std::get_if<table>(&got))

@@ -52,6 +52,21 @@ inline constexpr duration clears_every = std::chrono::seconds{1};
 
 [[nodiscard]] inline std::int64_t number_of(bond_id b) { return static_cast<std::int64_t>(b); }
 
+/// Gives back what is held alone, and with it a bond of its own. `only_under`: if this bond keeps
+/// it, and no other does by now.
+[[nodiscard]] inline statement release_of(const std::string& name,
+                                          const nonce& n,
+                                          std::int64_t own_bond = 0,
+                                          std::int64_t only_under = 0) {
+    return {.what = query::release, .with = {name, octets_of(n), own_bond, only_under}};
+}
+
+/// The same of what is shared, and of a place.
+[[nodiscard]] inline statement
+leave_of(const std::string& name, const nonce& n, std::int64_t only_under = 0) {
+    return {.what = query::leave, .with = {name, octets_of(n), only_under}};
+}
+
 /// Neither 0 nor negative, and never the same again.
 [[nodiscard]] inline std::int64_t number_from(std::uint64_t bits) {
     return static_cast<std::int64_t>(bits >> 1 | 1);

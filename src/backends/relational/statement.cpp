@@ -86,7 +86,7 @@ constexpr std::string_view look =
     " (SELECT count(*) FROM {line} WHERE name = $1 AND place > 0 AND place <"
     "  coalesce((SELECT place FROM {line} WHERE name = $1 AND nonce = $2), 9223372036854775807)),"
     " n.nonce, n.place, n.mode, n.permits, n.fair, n.fence,"
-    " b.id, b.ttl, b.lock_delay, b.expires_at, b.renewals, b.host, b.pid, b.purpose"
+    " b.id, b.ttl, b.lock_delay, b.expires_at, b.renewals, b.host, b.pid, b.purpose, n.bond"
     " FROM {lock} l LEFT JOIN n ON 1 = 1 LEFT JOIN {bond} b ON b.id = n.bond"
     " WHERE l.name = $1 ORDER BY n.place";
 

@@ -51,10 +51,11 @@ enum class query : std::uint8_t {
     look,         ///< name, nonce → view.hpp reads it
     admit,        ///< name, nonce, bond, version or -1, waiters → fence, waiters; alone
     admit_beside, ///< name, nonce, bond, client, mode, version, waiters, within → fence, waiters
-    release,      ///< name, nonce, own bond → version, waiters, bell
+    release,      ///< name, nonce, own bond, only if this keeps it (0: whatever does)
+                  ///< → version, waiters, bell
     release_unwanted, ///< name, nonce → the same: a smaller statement, and perhaps nothing if
                       ///< somebody waits
-    leave,            ///< name, nonce → version, waiters, bell
+    leave,            ///< name, nonce, only if this keeps it → version, waiters, bell
     next_in_line, ///< name → version, waiters, bell: of the first who waits, if somebody does.
                   ///< Where it can be done in the same statement, he has been woken
     calm,         ///< name, version: nobody waits

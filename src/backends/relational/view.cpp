@@ -86,6 +86,7 @@ view read_view(const table& t) {
         one.permits = static_cast<std::uint32_t>(t.number(row, 9));
         one.fair = t.number(row, 10) != 0;
         one.fence = holdfast::fence{t.number(row, 11)};
+        one.bond = t.number(row, 20);
         if (!t.is_null(row, 12))
             one.kept_by = read_bond(t, row, 12);
     }

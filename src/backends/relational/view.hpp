@@ -34,6 +34,7 @@ struct line_row {
     std::uint32_t permits = 1;
     bool fair = false;
     holdfast::fence fence;
+    std::int64_t bond = 0;           ///< its number, also if it is gone
     std::optional<bond_row> kept_by; ///< nothing: the row is rubbish
 };
 

@@ -34,7 +34,6 @@ namespace {
     case query::idle_locks_remove:
         return 1;
     case query::look:
-    case query::leave:
     case query::calm:
     case query::bond_end:
     case query::bell_hang:
@@ -42,9 +41,11 @@ namespace {
         return 2;
     case query::take:
     case query::retake:
-    case query::release:
+    case query::leave:
     case query::raise_fence:
         return 3;
+    case query::release:
+        return 4;
     case query::admit:
         return 5;
     case query::take_beside:
@@ -146,7 +147,8 @@ TEST(mysql_dialect, writes_numbers_lists_and_nothing) {
 
 TEST(mysql_dialect, removes_a_bond_with_a_release_only_if_there_is_one) {
     const auto with_bond = [](std::int64_t bond) {
-        return in_mysql({.what = query::release, .with = {std::string{"a"}, octets{"n"}, bond}},
+        return in_mysql({.what = query::release,
+                         .with = {std::string{"a"}, octets{"n"}, bond, std::int64_t{0}}},
                         "t");
     };
     EXPECT_FALSE(has(with_bond(0), "t_bond"));

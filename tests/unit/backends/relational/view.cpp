@@ -389,7 +389,7 @@ TEST_F(relational_ending, what_was_not_seen_for_long_is_forgotten_when_there_is_
 // ------------------------------------------------------------------------------- reading a view
 
 [[nodiscard]] table row_of(const std::vector<std::optional<std::string>>& cells) {
-    table t{20};
+    table t{21};
     for (const auto& c : cells)
         t.add(c);
     return t;
@@ -401,7 +401,7 @@ TEST(relational_look, no_row_is_a_name_that_nobody_ever_wanted) {
 
 TEST(relational_look, a_row_without_anybody_is_a_name_that_is_free) {
     std::vector<std::optional<std::string>> cells{"17", "5", "3", "1", std::nullopt, "2"};
-    cells.resize(20);
+    cells.resize(21);
     const auto v = read_view(row_of(cells));
     EXPECT_TRUE(v.exists);
     EXPECT_EQ(v.now, 17);
@@ -416,8 +416,8 @@ TEST(relational_look, a_row_without_anybody_is_a_name_that_is_free) {
 TEST(relational_look, somebody_and_what_keeps_him_are_read) {
     const auto raw = raw_of(number(9));
     const auto v = read_view(
-        row_of({"17", "5", "3",  "3",       "6",   "1",       raw,  "6",    "2",    "4",
-                "1",  "0", "77", "2000000", "500", "1900000", "12", "host", "4711", "work"}));
+        row_of({"17", "5",  "3",       "3",   "6",       "1",  raw,    "6",    "2",    "4", "1",
+                "0",  "77", "2000000", "500", "1900000", "12", "host", "4711", "work", "77"}));
     EXPECT_EQ(v.my_place, 6);
     ASSERT_EQ(v.rows.size(), 1U);
     const auto& r = v.rows[0];
@@ -426,6 +426,7 @@ TEST(relational_look, somebody_and_what_keeps_him_are_read) {
     EXPECT_EQ(r.mode, mode::permit);
     EXPECT_EQ(r.permits, 4U);
     EXPECT_TRUE(r.fair);
+    EXPECT_EQ(r.bond, 77);
     ASSERT_TRUE(r.kept_by);
     EXPECT_EQ(r.kept_by->id, 77);
     EXPECT_EQ(r.kept_by->ttl, 2s);
@@ -441,9 +442,11 @@ TEST(relational_look, somebody_whom_nothing_keeps_is_read_so) {
     std::vector<std::optional<std::string>> cells{
         "17", "5", "3", "0", std::nullopt, "0", raw_of(number(9)), "0", "0", "1", "0", "5"};
     cells.resize(20);
+    cells.emplace_back("76");
     const auto v = read_view(row_of(cells));
     ASSERT_EQ(v.rows.size(), 1U);
     EXPECT_FALSE(v.rows[0].kept_by);
+    EXPECT_EQ(v.rows[0].bond, 76) << "which it was is known all the same";
     EXPECT_EQ(v.rows[0].fence, fence{5});
 }
 
