@@ -32,7 +32,7 @@ struct spoken {
 const spoken bond{"bond", "INSERT INTO holdfast_bond", "INSERT INTO holdfast_bond"};
 const spoken take{"take", executed("take"), "INSERT INTO holdfast_lock"};
 const spoken retake{"retake", executed("retake"), "SET fence = LAST_INSERT_ID("}; // of a known row
-const spoken take_beside{"take beside", executed("take_beside"), "permits < "};
+const spoken take_beside{"take beside", executed("take_beside"), "waiters = 0 AND permits < "};
 const spoken place{"place", executed("join"), "INSERT IGNORE INTO holdfast_line"};
 const spoken look{"look", executed("look"), "WITH n AS ("};
 const spoken admit{"admit", executed("admit"), "SET fence = GREATEST("};
