@@ -129,6 +129,8 @@ conversation sql_backend::give_back(call c, held what, grant given) {
         after_leaving(w.name, *rows);
 }
 
+/// What nobody is heard to want is given back by the smaller statement. If somebody waits after
+/// all, that has done nothing, and the one follows that wakes him.
 part_of<answer> sql_backend::leave_row(call c, held what, grant given) {
     const auto& w = *what;
     const bool alone = w.mode == mode::exclusive;
